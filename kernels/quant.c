@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Chooses the quantiser's table for this CPU.
+#include "kernels/quant.h"
+
+#include <string.h>
+
+#include "kernels/quant_isa.h"
+#include "kernels/quant_math.h"
+
+#define QUANT_TABLES 3
+
+#if defined(__x86_64__)
+/* Best first. The builtins also ask whether the kernel saves the wide registers. */
+static size_t quant_tables(const struct quant_ops *tables[QUANT_TABLES])
+{
+	size_t nr = 0;
+
+	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+	    __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
+		tables[nr++] = &quant_ops_avx512;
+	if (__builtin_cpu_supports("avx2"))
+		tables[nr++] = &quant_ops_avx2;
+	tables[nr++] = &quant_ops_scalar;
+	return nr;
+}
+#else
+static size_t quant_tables(const struct quant_ops *tables[QUANT_TABLES])
+{
+	tables[0] = &quant_ops_scalar;
+	return 1;
+}
+#endif
+
+const struct quant_ops *quant_select(const char *name)
+{
+	const struct quant_ops *tables[QUANT_TABLES];
+	size_t nr = quant_tables(tables);
+
+	if (!name)
+		return tables[0];
+	for (size_t i = 0; i < nr; i++)
+		if (strcmp(tables[i]->name, name) == 0)
+			return tables[i];
+	return NULL;
+}
+
+int quant_shift(unsigned exp, unsigned world)
+{
+	return qm_shift(exp, world);
+}

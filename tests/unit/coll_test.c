@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tests of host/core/coll.c.  The switch here is a naive one that collects contributions per (lane, round).
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "host/core/coll.h"
+
+#define MS UINT64_C(1000000)
+
+enum { P = 128, S = 8, HANDLE = 9, MAX = 64 };
+
+static struct coll *coll_new(unsigned slots, unsigned window)
+{
+	const struct coll_params params = { .slots = (uint16_t)slots,
+					    .p = P,
+					    .window = (uint16_t)window,
+					    .rto_min_ns = MS,
+					    .rto_max_ns = 100 * MS };
+	const struct coll_epoch epoch = {
+		.job = HANDLE, .epoch = 1000, .wid = 0, .slots = (uint16_t)slots, .p = P
+	};
+	void *mem = aligned_alloc(64, (coll_size(&params) + 63) / 64 * 64);
+	struct coll *coll;
+
+	assert_non_null(mem);
+	coll = coll_init(mem, &params);
+	assert_ptr_equal(coll, mem);
+	coll_begin(coll, &epoch);
+	return coll;
+}
+
+static struct coll_args args_of(enum coll_form form, uint64_t count)
+{
+	return (struct coll_args){ .desc = { .count = count,
+					     .collective = WIRE_ALLREDUCE,
+					     .dtype = form == COLL_FLOAT ? WIRE_F32 : WIRE_I32,
+					     .op = WIRE_SUM,
+					     .world = 1 },
+				   .form = (uint8_t)form,
+				   .kind = WIRE_ADD32,
+				   .width = form == COLL_OPEN ? 0 : 4 };
+}
+
+/* A RESULT that carries what was sent. */
+static enum coll_verdict answer(struct coll *coll, const struct coll_chunk *sent,
+				struct coll_chunk *got, uint64_t now)
+{
+	static uint8_t zeros[WIRE_P_MAX];
+	struct wire_msg msg = { .type = WIRE_RESULT,
+				.kind = sent->kind,
+				.job = HANDLE,
+				.slot = sent->slot,
+				.wid = WIRE_WID_NONE,
+				.epoch = 1000,
+				.round = sent->round,
+				.desc = sent->desc,
+				.len = sent->len,
+				.payload = sent->lane == COLL_E ? sent->e : zeros };
+
+	return coll_input(coll, &msg, got, now);
+}
+
+static void coll_output__open_alone(void **state)
+{
+	struct coll *coll = coll_new(S, 0);
+	struct coll_args args = args_of(COLL_OPEN, 0);
+	struct coll_chunk c[MAX], got;
+	struct wire_desc desc;
+
+	(void)state;
+	assert_int_equal(coll_deadline(coll), UINT64_MAX);
+	assert_int_equal(coll_start(coll, &args), 0);
+	assert_int_equal(coll_deadline(coll), 0);
+	assert_int_equal(coll_output(coll, c, MAX, MS), 1);
+	assert_true(c[0].lane == COLL_E && c[0].fresh && c[0].kind == WIRE_MAX8);
+	assert_true(c[0].len == 64 && c[0].slot == 0 && c[0].round == 0 && c[0].count == 0);
+	wire_desc_parse(&desc, c[0].e);
+	assert_true(desc.opno == 0 && desc.p == P && desc.world == 1 && desc.count == 0);
+	assert_int_equal(c[0].desc, wire_crc32c(c[0].e, WIRE_DESC));
+	assert_int_equal(coll_finish(coll), -1);
+	assert_int_equal(answer(coll, &c[0], &got, 2 * MS), COLL_TAKEN_E);
+	assert_int_equal(answer(coll, &c[0], &got, 2 * MS), COLL_DROPPED);
+	assert_int_equal(coll_finish(coll), 0);
+	assert_int_equal(coll_finish(coll), -1);
+	assert_int_equal(coll_outstanding(coll), 0);
+	free(coll);
+}
+
+static void coll_output__data_waits_for_its_scale(void **state)
+{
+	struct coll *coll = coll_new(S, 0);
+	struct coll_args args = args_of(COLL_FLOAT, 3 * 32 + 5);
+	struct coll_chunk c[MAX], got;
+
+	(void)state;
+	coll_start(coll, &args);
+	assert_int_equal(coll_output(coll, c, MAX, MS), 1);
+	assert_true(c[0].len == 64 && c[0].count == 101);
+	assert_int_equal(coll_output(coll, c + 1, MAX, MS), 0);
+	c[0].e[WIRE_E_EXP] = 130;
+	assert_int_equal(answer(coll, &c[0], &got, 2 * MS), COLL_TAKEN_E);
+	assert_int_equal(coll_output(coll, c, MAX, 2 * MS), 4);
+	for (unsigned i = 0; i < 4; i++) {
+		assert_true(c[i].lane == COLL_D && c[i].slot == WIRE_SE + i && c[i].round == 0);
+		assert_int_equal(c[i].first, 32 * i);
+		assert_int_equal(c[i].count, i < 3 ? 32 : 5);
+		assert_int_equal(c[i].len, i < 3 ? 128 : 32);
+		assert_int_equal(c[i].phase, 32 * i);
+		assert_int_equal(*c[i].e, 130);
+	}
+	for (unsigned i = 4; i-- > 0;)
+		assert_int_equal(answer(coll, &c[i], &got, 3 * MS), COLL_TAKEN_D);
+	assert_int_equal(got.first, 0);
+	assert_int_equal(coll_finish(coll), 0);
+	free(coll);
+}
+
+static void coll_output__window_limits_data_in_flight(void **state)
+{
+	struct coll *coll = coll_new(64, 20);
+	struct coll_args args = args_of(COLL_RAW, 32 * 50);
+	struct coll_chunk c[MAX], e, got;
+
+	(void)state;
+	coll_start(coll, &args);
+	assert_int_equal(coll_output(coll, &e, 1, MS), 1);
+	answer(coll, &e, &got, 2 * MS);
+	assert_int_equal(coll_output(coll, c, MAX, 2 * MS), 20);
+	assert_int_equal(coll_output(coll, c + 20, MAX - 20, 2 * MS), 0);
+	assert_int_equal(answer(coll, &c[0], &got, 3 * MS), COLL_TAKEN_D);
+	assert_int_equal(coll_output(coll, c + 20, MAX - 20, 3 * MS), 1);
+	assert_int_equal(c[20].slot, WIRE_SE + 20);
+	free(coll);
+}
+
+static void coll_output__slot_waits_for_the_round_before(void **state)
+{
+	struct coll *coll = coll_new(S, 0);
+	struct coll_args args = args_of(COLL_RAW, 32 * 20);
+	struct coll_chunk c[MAX], e, got;
+
+	(void)state;
+	coll_start(coll, &args);
+	coll_output(coll, &e, 1, MS);
+	answer(coll, &e, &got, MS);
+	assert_int_equal(coll_output(coll, c, MAX, MS), S);
+	answer(coll, &c[2], &got, MS);
+	assert_int_equal(coll_output(coll, c + S, MAX - S, MS),
+			 0); /* in order: chunk 8 needs slot 0 */
+	answer(coll, &c[0], &got, MS);
+	assert_int_equal(coll_output(coll, c + S, MAX - S, MS), 1);
+	assert_true(c[S].slot == WIRE_SE && c[S].round == 1 && c[S].first == 32 * S);
+	free(coll);
+}
+
+static void coll_start__32_are_outstanding_and_their_scales_go_at_once(void **state)
+{
+	struct coll *coll = coll_new(64, 0);
+	struct coll_args args = args_of(COLL_FLOAT, 32);
+	struct coll_chunk c[MAX];
+
+	(void)state;
+	for (int i = 0; i < COLL_OPS; i++) {
+		args.desc.count = (uint64_t)i + 1;
+		assert_int_equal(coll_start(coll, &args), i);
+	}
+	assert_int_equal(coll_start(coll, &args), -1);
+	assert_int_equal(coll_output(coll, c, MAX, MS), COLL_OPS);
+	assert_int_equal(c[31].count, 32);
+	free(coll);
+}
+
+static void coll_output__scales_do_not_run_far_ahead_of_data(void **state)
+{
+	struct coll *coll = coll_new(64, 0);
+	struct coll_args args = args_of(COLL_FLOAT, (uint64_t)128 * P * 5);
+	struct coll_chunk c[MAX], got;
+	unsigned nr_e = 0;
+
+	(void)state;
+	coll_start(coll, &args);
+	assert_int_equal(coll_output(coll, c, MAX, MS), 1); /* 512 chunks ahead: enough */
+	answer(coll, &c[0], &got, MS);
+	assert_int_equal(coll_output(coll, c, 1, MS), 1);
+	assert_int_equal(c[0].lane, COLL_D);
+	nr_e = coll_output(coll, c, MAX, MS);
+	assert_true(nr_e > 1 && c[0].lane == COLL_E && c[1].lane == COLL_D);
+	free(coll);
+}
+
+static void coll_input__wrong_in_one_field(void **state)
+{
+	struct coll *coll = coll_new(S, 0);
+	struct coll_args args = args_of(COLL_RAW, 32);
+	struct coll_chunk e, got;
+	struct wire_msg right, wrong;
+
+	(void)state;
+	coll_start(coll, &args);
+	coll_output(coll, &e, 1, MS);
+	right = (struct wire_msg){ .type = WIRE_RESULT,
+				   .kind = e.kind,
+				   .job = HANDLE,
+				   .slot = e.slot,
+				   .epoch = 1000,
+				   .round = e.round,
+				   .desc = e.desc,
+				   .len = e.len,
+				   .payload = e.e };
+#define WRONG(field, value)                                                                        \
+	wrong = right, wrong.field = (value);                                                      \
+	assert_int_equal(coll_input(coll, &wrong, &got, MS), COLL_DROPPED)
+	WRONG(kind, WIRE_MAX32);
+	WRONG(job, HANDLE + 1);
+	WRONG(slot, 1);
+	WRONG(slot, WIRE_SE);
+	WRONG(slot, WIRE_SE + S);
+	WRONG(epoch, 999);
+	WRONG(epoch, 1001);
+	WRONG(round, 1);
+	WRONG(desc, right.desc ^ 1);
+	WRONG(len, 96);
+#undef WRONG
+	assert_int_equal(coll_stats(coll)->dropped, 10);
+	assert_int_equal(coll_input(coll, &right, &got, MS), COLL_TAKEN_E);
+	free(coll);
+}
+
+static void coll_input__another_descriptor_came_out(void **state)
+{
+	struct coll *coll = coll_new(S, 0);
+	struct coll_args args = args_of(COLL_RAW, 32);
+	struct coll_chunk e, got;
+	uint8_t payload[64];
+	struct wire_msg msg;
+
+	(void)state;
+	coll_start(coll, &args);
+	coll_output(coll, &e, 1, MS);
+	memcpy(payload, e.e, sizeof(payload));
+	payload[WIRE_DESC_COUNT + 7]++;
+	msg = (struct wire_msg){ .type = WIRE_RESULT,
+				 .kind = e.kind,
+				 .job = HANDLE,
+				 .slot = e.slot,
+				 .epoch = 1000,
+				 .desc = e.desc,
+				 .len = e.len,
+				 .payload = payload };
+	assert_int_equal(coll_input(coll, &msg, &got, MS), COLL_MISMATCH);
+	msg.flags = WIRE_EMPTY;
+	assert_int_equal(coll_input(coll, &msg, &got, MS), COLL_BROKEN);
+	free(coll);
+}
+
+static void coll_answer__names_who_is_missing(void **state)
+{
+	struct coll *coll = coll_new(S, 0);
+	struct coll_args args = args_of(COLL_OPEN, 0);
+	struct wire_status status = { .missing = 0x6, .silent = 0x4 };
+	struct coll_chunk e;
+	uint64_t missing, silent, now = MS;
+	uint16_t slot;
+	unsigned probes = 0;
+
+	(void)state;
+	coll_start(coll, &args);
+	coll_output(coll, &e, 1, now);
+	assert_false(coll_stall(coll, &missing, &silent, &slot));
+	while (!probes && now < 1000 * MS) {
+		now = coll_deadline(coll);
+		if (coll_output(coll, &e, 1, now))
+			probes += e.probe;
+	}
+	assert_true(probes && now < 300 * MS);
+	coll_answer(coll, &status, 1, 0, now, now + MS); /* not what we asked about */
+	assert_false(coll_stall(coll, &missing, &silent, &slot));
+	coll_answer(coll, &status, e.slot, e.round, now, now + MS);
+	assert_true(coll_stall(coll, &missing, &silent, &slot));
+	assert_true(missing == 0x6 && silent == 0x4 && slot == 0);
+	assert_int_equal(rtt_low(coll_rtt(coll)), MS);
+	free(coll);
+}
+
+/*
+ * Many operations of every form and size through a network that loses, delays and repeats; the "switch" answers
+ * every chunk it has seen.  Every element of every operation is delivered exactly once, in order of operations.
+ */
+struct history {
+	struct coll *coll;
+	uint64_t rng, now;
+	struct coll_chunk net[512];
+	uint8_t e[512][P];
+	unsigned nr_net;
+	uint64_t counts[400];
+	uint8_t forms[400];
+	uint64_t delivered[400];
+	unsigned posted, finished;
+};
+
+static uint64_t draw(struct history *h, uint64_t n)
+{
+	h->rng ^= h->rng << 13, h->rng ^= h->rng >> 7, h->rng ^= h->rng << 17;
+	return (h->rng >> 11) % n;
+}
+
+static void history_post(struct history *h)
+{
+	static const uint64_t sizes[] = { 0,   1,    31,    32,	   33,	  255,	256,
+					  257, 1000, 16383, 16384, 16385, 40000 };
+	struct coll_args args;
+	enum coll_form form = (enum coll_form)draw(h, 3);
+	uint64_t count = form == COLL_OPEN ? 0
+					   : 1 + sizes[draw(h, sizeof(sizes) / sizeof(sizes[0]))];
+
+	args = args_of(form, count);
+	assert_int_equal(coll_start(h->coll, &args), h->posted % COLL_OPS);
+	h->counts[h->posted] = count;
+	h->forms[h->posted++] = (uint8_t)form;
+}
+
+static void history_deliver(struct history *h)
+{
+	unsigned i = (unsigned)draw(h, h->nr_net), op;
+	struct coll_chunk sent = h->net[i], got;
+
+	sent.e = h->e[i];
+	if (draw(h, 10)) { /* else it may come again */
+		h->net[i] = h->net[--h->nr_net];
+		memcpy(h->e[i], h->e[h->nr_net], P);
+	}
+	if (answer(h->coll, &sent, &got, h->now) != COLL_TAKEN_D)
+		return;
+	assert_true(got.first == sent.first && got.count == sent.count && got.op == sent.op);
+	op = h->finished + (got.op + COLL_OPS - h->finished % COLL_OPS) % COLL_OPS;
+	h->delivered[op] += got.count;
+}
+
+static void coll__random_histories(void **state)
+{
+	static struct history h;
+
+	(void)state;
+	h = (struct history){ .coll = coll_new(37, 0), .rng = 0x9e3779b97f4a7c15, .now = MS };
+	while (h.finished < 400) {
+		struct coll_chunk out[8];
+		unsigned nr;
+
+		if (h.posted < 400 && h.posted - h.finished < COLL_OPS && draw(&h, 4) == 0)
+			history_post(&h);
+		nr = coll_output(h.coll, out, 1 + (unsigned)draw(&h, 8), h.now);
+		for (unsigned i = 0; i < nr; i++) {
+			if (draw(&h, 50) == 0 || h.nr_net == 512)
+				continue; /* lost */
+			h.net[h.nr_net] = out[i];
+			if (out[i].lane == COLL_E)
+				memcpy(h.e[h.nr_net], out[i].e, out[i].len);
+			h.nr_net++;
+		}
+		for (unsigned k = 0; k < 6 && h.nr_net; k++)
+			history_deliver(&h);
+		while (coll_finish(h.coll) >= 0) {
+			assert_int_equal(h.delivered[h.finished], h.counts[h.finished]);
+			h.finished++;
+		}
+		h.now += 20000;
+	}
+	assert_int_equal(coll_outstanding(h.coll), 0);
+	assert_true(coll_stats(h.coll)->retransmits > 100);
+	free(h.coll);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(coll_start__32_are_outstanding_and_their_scales_go_at_once),
+		cmocka_unit_test(coll_output__open_alone),
+		cmocka_unit_test(coll_output__data_waits_for_its_scale),
+		cmocka_unit_test(coll_output__window_limits_data_in_flight),
+		cmocka_unit_test(coll_output__slot_waits_for_the_round_before),
+		cmocka_unit_test(coll_output__scales_do_not_run_far_ahead_of_data),
+		cmocka_unit_test(coll_input__wrong_in_one_field),
+		cmocka_unit_test(coll_input__another_descriptor_came_out),
+		cmocka_unit_test(coll_answer__names_who_is_missing),
+		cmocka_unit_test(coll__random_histories),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

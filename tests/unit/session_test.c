@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tests of host/core/session.c.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "host/core/session.h"
+
+#define MS UINT64_C(1000000)
+
+enum { RANK = 2, WORLD = 4, HANDLE = 77 };
+
+static const uint64_t inc = 0x1122334455667788;
+
+static struct session joining(uint16_t p, bool fixed)
+{
+	const struct session_params params = { .name = "job-a",
+					       .inc = inc,
+					       .rank = RANK,
+					       .world = WORLD,
+					       .slots = 128,
+					       .p = p,
+					       .p_fixed = fixed,
+					       .port = 5000,
+					       .nr_ports = 1,
+					       .join_timeout_ns = 30000 * MS };
+	struct session s;
+
+	session_init(&s, &params, MS);
+	return s;
+}
+
+static struct wire_status status_of(uint8_t state, uint64_t member_inc)
+{
+	return (struct wire_status){ .state = state,
+				     .key = wire_job_key("job-a"),
+				     .inc = member_inc,
+				     .p = 1408,
+				     .slots = 64,
+				     .world = WORLD,
+				     .wid_a = WIRE_WID_NONE,
+				     .wid_b = WIRE_WID_NONE };
+}
+
+/* Delivers a STATUS as the switch would build it. */
+static enum session_event deliver(struct session *s, uint64_t epoch,
+				  const struct wire_status *status, uint64_t now)
+{
+	static uint8_t buf[WIRE_MSG_MAX];
+	struct wire_msg msg = { .type = WIRE_STATUS, .job = HANDLE, .epoch = epoch, .wid = RANK };
+
+	assert_int_equal(wire_parse(&msg, buf, wire_status_build(buf, &msg, status, WIRE_BODY)),
+			 WIRE_OK);
+	return session_input(s, &msg, now);
+}
+
+static enum session_event deliver_unknown(struct session *s, uint16_t job, uint64_t epoch,
+					  uint64_t now)
+{
+	static uint8_t buf[WIRE_MSG_MAX];
+	struct wire_msg msg = { .type = WIRE_STATUS, .job = job, .epoch = epoch, .wid = RANK };
+	const struct wire_status status = { .state = WIRE_UNKNOWN };
+
+	assert_int_equal(wire_parse(&msg, buf, wire_status_build(buf, &msg, &status, 32)), WIRE_OK);
+	return session_input(s, &msg, now);
+}
+
+/* The next message: its type, 0 if none; fills *join for a JOIN and *msg always. */
+static unsigned next(struct session *s, uint64_t now, struct wire_msg *msg, struct wire_join *join)
+{
+	static uint8_t buf[WIRE_MSG_MAX];
+	enum session_event event;
+	size_t len = session_output(s, buf, now, &event);
+
+	if (!len)
+		return 0;
+	assert_int_equal(wire_parse(msg, buf, len), WIRE_OK);
+	if (msg->type == WIRE_JOIN)
+		assert_int_equal(wire_join_parse(join, msg), WIRE_OK);
+	assert_int_equal(msg->wid, RANK);
+	return msg->type;
+}
+
+static struct session running(uint64_t epoch)
+{
+	struct session s = joining(1408, false);
+	struct wire_status st = status_of(WIRE_RUNNING, inc);
+
+	assert_int_equal(deliver(&s, epoch, &st, 2 * MS), SESSION_BEGUN);
+	return s;
+}
+
+static void session_output__join_is_whole_and_repeated(void **state)
+{
+	struct session s = joining(1408, true);
+	struct wire_msg msg;
+	struct wire_join join;
+
+	(void)state;
+	assert_int_equal(next(&s, MS, &msg, &join), WIRE_JOIN);
+	assert_int_equal(msg.len, 1408);
+	assert_true(join.inc == inc && join.base == 0 && join.world == WORLD && join.slots == 128);
+	assert_int_equal(join.flags, WIRE_JOB_CHUNK_FIXED);
+	assert_string_equal(join.name, "job-a");
+	assert_int_equal(next(&s, MS, &msg, &join), 0);
+	assert_int_equal(session_deadline(&s), 6 * MS);
+	assert_int_equal(next(&s, 6 * MS, &msg, &join), WIRE_JOIN);
+	assert_int_equal(session_deadline(&s), 16 * MS);
+}
+
+static void session_input__forming_raises_the_base_and_asks_at_once(void **state)
+{
+	struct session s = joining(1408, false);
+	struct wire_status st = status_of(WIRE_FORMING, 0);
+	struct wire_msg msg;
+	struct wire_join join;
+
+	(void)state;
+	next(&s, MS, &msg, &join);
+	assert_int_equal(deliver(&s, 900, &st, 2 * MS), SESSION_NOTHING);
+	assert_int_equal(next(&s, 2 * MS, &msg, &join), WIRE_JOIN);
+	assert_int_equal(join.base, 899);
+}
+
+static void session_input__another_incarnation_runs(void **state)
+{
+	struct session s = joining(1408, false);
+	struct wire_status st = status_of(WIRE_RUNNING, inc + 1);
+	struct wire_msg msg;
+	struct wire_join join;
+
+	(void)state;
+	next(&s, MS, &msg, &join);
+	assert_int_equal(deliver(&s, 900, &st, 2 * MS), SESSION_NOTHING);
+	assert_int_equal(s.state, SESSION_JOINING);
+	assert_int_equal(next(&s, 2 * MS, &msg, &join), WIRE_JOIN);
+	assert_int_equal(join.base, 900); /* we want that epoch replaced */
+}
+
+static void session_input__begins_an_epoch_once(void **state)
+{
+	struct session s = running(901);
+	struct wire_status st = status_of(WIRE_RUNNING, inc);
+
+	(void)state;
+	assert_int_equal(s.epoch, 901);
+	assert_int_equal(s.job, HANDLE);
+	assert_int_equal(session_status(&s)->slots, 64);
+	assert_int_equal(deliver(&s, 901, &st, 3 * MS), SESSION_REPLY);
+	session_fail(&s, 4 * MS);
+	session_rejoin(&s, 5 * MS);
+	assert_int_equal(deliver(&s, 901, &st, 6 * MS),
+			 SESSION_NOTHING); /* base = 901: never again */
+	assert_int_equal(s.state, SESSION_JOINING);
+}
+
+static void session_input__foreign_key_is_ignored(void **state)
+{
+	struct session s = joining(1408, false);
+	struct wire_status st = status_of(WIRE_RUNNING, inc);
+
+	(void)state;
+	st.key++;
+	assert_int_equal(deliver(&s, 901, &st, 2 * MS), SESSION_NOTHING);
+	assert_int_equal(s.state, SESSION_JOINING);
+	assert_false(s.answered);
+}
+
+static void session_input__epoch_over_carries_the_cause(void **state)
+{
+	struct session s = running(901);
+	struct wire_status st = status_of(WIRE_FORMING, inc);
+	struct wire_msg msg;
+	struct wire_join join;
+
+	(void)state;
+	st.cause = WIRE_CAUSE_RESTARTED;
+	st.wid_a = 3;
+	st.ended = 901;
+	assert_int_equal(deliver(&s, 902, &st, 3 * MS), SESSION_OVER);
+	assert_int_equal(session_status(&s)->cause, WIRE_CAUSE_RESTARTED);
+	assert_int_equal(session_status(&s)->wid_a, 3);
+	assert_int_equal(s.state, SESSION_ENDED);
+	assert_int_equal(next(&s, 1000 * MS, &msg, &join), 0); /* silent until asked to */
+	session_rejoin(&s, 1001 * MS);
+	assert_int_equal(next(&s, 1001 * MS, &msg, &join), WIRE_JOIN);
+	assert_int_equal(join.base, 901);
+	assert_true(join.inc == inc);
+}
+
+static void session_input__cause_of_another_epoch_is_not_ours(void **state)
+{
+	struct session s = running(901);
+	struct wire_status st = status_of(WIRE_FORMING, inc);
+
+	(void)state;
+	st.cause = WIRE_CAUSE_MISMATCH;
+	st.ended = 905;
+	assert_int_equal(deliver(&s, 906, &st, 3 * MS), SESSION_OVER);
+	assert_int_equal(session_status(&s)->cause, WIRE_CAUSE_NONE);
+}
+
+static void session_input__older_epochs_are_ignored(void **state)
+{
+	struct session s = running(901);
+	struct wire_status st = status_of(WIRE_FORMING, inc);
+
+	(void)state;
+	assert_int_equal(deliver(&s, 900, &st, 3 * MS), SESSION_NOTHING);
+	assert_int_equal(deliver(&s, 901, &st, 3 * MS), SESSION_NOTHING);
+	assert_int_equal(s.state, SESSION_RUNNING);
+}
+
+/* While ENDED, an epoch that the switch began with our own JOIN is entered after rejoin, not replaced. */
+static void session_input__epoch_begun_while_ended_is_entered(void **state)
+{
+	struct session s = running(901);
+	struct wire_status st = status_of(WIRE_RUNNING, inc);
+	struct wire_msg msg;
+	struct wire_join join;
+
+	(void)state;
+	session_fail(&s, 3 * MS);
+	assert_int_equal(deliver(&s, 950, &st, 4 * MS), SESSION_NOTHING);
+	session_rejoin(&s, 5 * MS);
+	next(&s, 5 * MS, &msg, &join);
+	assert_int_equal(join.base, 901);
+	assert_int_equal(deliver(&s, 950, &st, 6 * MS), SESSION_BEGUN);
+	assert_int_equal(s.epoch, 950);
+}
+
+static void session_input__forgotten_asks_with_its_own_epoch(void **state)
+{
+	struct session s = running(901);
+	struct wire_status st = status_of(WIRE_FORMING, 0);
+	struct wire_msg msg;
+	struct wire_join join;
+
+	(void)state;
+	assert_int_equal(deliver_unknown(&s, HANDLE, 900, 3 * MS), SESSION_NOTHING);
+	assert_int_equal(next(&s, 3 * MS, &msg, &join), 0); /* not about our epoch */
+	assert_int_equal(deliver_unknown(&s, HANDLE, 901, 4 * MS), SESSION_NOTHING);
+	assert_int_equal(s.state, SESSION_RUNNING);
+	assert_true(s.forgotten);
+	assert_int_equal(next(&s, 4 * MS, &msg, &join), WIRE_JOIN);
+	assert_int_equal(join.base, 901);
+	assert_int_equal(next(&s, 9 * MS, &msg, &join), WIRE_JOIN);
+	assert_int_equal(deliver(&s, 1500, &st, 10 * MS), SESSION_OVER);
+}
+
+static void session_output__refused_for_five_seconds(void **state)
+{
+	struct session s = joining(1408, false);
+	struct wire_status st = status_of(WIRE_REFUSED, 0);
+	enum session_event event = SESSION_NOTHING;
+	uint8_t buf[WIRE_MSG_MAX];
+	uint64_t now = 10 * MS;
+
+	(void)state;
+	st.cause = WIRE_CAUSE_PARAMETERS;
+	st.field = WIRE_FIELD_WORLD;
+	for (; event == SESSION_NOTHING && now < 9000 * MS; now += 50 * MS) {
+		deliver(&s, 900, &st, now);
+		session_output(&s, buf, now, &event);
+	}
+	assert_int_equal(event, SESSION_GAVE_UP);
+	assert_int_equal(s.failure, SESSION_WAS_REFUSED);
+	assert_true(now >= 5010 * MS && now <= 5110 * MS);
+	assert_int_equal(session_status(&s)->field, WIRE_FIELD_WORLD);
+}
+
+static void session_output__a_refusal_that_ends_is_forgotten(void **state)
+{
+	struct session s = joining(1408, false);
+	struct wire_status st = status_of(WIRE_REFUSED, 0), ok = status_of(WIRE_RUNNING, inc);
+	enum session_event event = SESSION_NOTHING;
+	uint8_t buf[WIRE_MSG_MAX];
+
+	(void)state;
+	for (uint64_t now = 10 * MS; now < 3000 * MS; now += 50 * MS)
+		deliver(&s, 900, &st, now);
+	for (uint64_t now = 3000 * MS; now < 8000 * MS && event == SESSION_NOTHING; now += 50 * MS)
+		session_output(&s, buf, now, &event);
+	assert_int_equal(event, SESSION_NOTHING);
+	assert_int_equal(deliver(&s, 901, &ok, 8000 * MS), SESSION_BEGUN);
+}
+
+static void session_output__time_is_up(void **state)
+{
+	struct session silent = joining(1408, false), alone = joining(1408, false);
+	struct wire_status st = status_of(WIRE_FORMING, inc);
+	enum session_event event;
+	uint8_t buf[WIRE_MSG_MAX];
+
+	(void)state;
+	st.joined = 0x5;
+	deliver(&alone, 900, &st, 2 * MS);
+	session_output(&alone, buf, 30000 * MS, &event);
+	assert_int_equal(event, SESSION_NOTHING);
+	session_output(&alone, buf, 30001 * MS, &event);
+	assert_int_equal(event, SESSION_GAVE_UP);
+	assert_int_equal(alone.failure, SESSION_MISSING_RANKS);
+	assert_int_equal(session_status(&alone)->joined, 0x5);
+	session_output(&silent, buf, 30001 * MS, &event);
+	assert_int_equal(silent.failure, SESSION_NO_ANSWER);
+}
+
+/* Runs a session against a path that carries nothing above max bytes of payload and a switch that answers. */
+static enum session_event narrow_path(struct session *s, uint32_t max, uint64_t deaf_until)
+{
+	uint64_t now = MS;
+	struct wire_msg msg;
+	struct wire_join join;
+	enum session_event last = SESSION_NOTHING;
+
+	for (; now < 5000 * MS && s->state == SESSION_JOINING; now += MS) {
+		uint8_t buf[WIRE_MSG_MAX];
+		enum session_event event;
+		size_t len = session_output(s, buf, now, &event);
+
+		if (event != SESSION_NOTHING)
+			last = event;
+		if (!len || len > WIRE_HEADER + max || now < deaf_until)
+			continue;
+		assert_int_equal(wire_parse(&msg, buf, len), WIRE_OK);
+		if (msg.type == WIRE_KEEPALIVE) {
+			assert_int_equal(msg.job, 0);
+			deliver_unknown(s, 0, 0, now);
+		} else {
+			struct wire_status st = status_of(WIRE_RUNNING, inc);
+
+			wire_join_parse(&join, &msg);
+			st.p = join.p;
+			deliver(s, 901, &st, now);
+		}
+	}
+	return last;
+}
+
+static void session__path_too_small_lowers_p(void **state)
+{
+	struct session s = joining(8832, false);
+
+	(void)state;
+	assert_int_equal(narrow_path(&s, 1424, 0), SESSION_SMALLER);
+	assert_int_equal(s.state, SESSION_RUNNING);
+	assert_int_equal(session_status(&s)->p, 1408);
+}
+
+static void session__path_too_small_for_a_fixed_p(void **state)
+{
+	struct session s = joining(8832, true);
+
+	(void)state;
+	assert_int_equal(narrow_path(&s, 4200, 0), SESSION_GAVE_UP);
+	assert_int_equal(s.failure, SESSION_TOO_LARGE);
+	assert_int_equal(session_chunk(&s), 4096);
+}
+
+static void session__switch_that_starts_late_does_not_lower_p(void **state)
+{
+	struct session s = joining(1408, false);
+
+	(void)state;
+	for (uint64_t late = 2; late < 400; late += 3) {
+		s = joining(1408, false);
+		assert_int_equal(narrow_path(&s, 9000, late * MS), SESSION_NOTHING);
+		assert_int_equal(s.state, SESSION_RUNNING);
+		assert_int_equal(session_status(&s)->p, 1408);
+	}
+}
+
+static void session_too_large__local_mtu(void **state)
+{
+	struct session s = joining(8832, false), fixed = joining(8832, true);
+
+	(void)state;
+	assert_int_equal(session_too_large(&s, 1450, 2 * MS), SESSION_SMALLER);
+	assert_int_equal(session_chunk(&s), 1408);
+	assert_int_equal(session_too_large(&fixed, 1450, 2 * MS), SESSION_GAVE_UP);
+	assert_int_equal(session_chunk(&fixed), 1408);
+}
+
+static void session_leave__repeated_until_acknowledged(void **state)
+{
+	struct session s = running(901);
+	struct wire_status st = status_of(WIRE_RUNNING, inc);
+	struct wire_msg msg;
+	struct wire_join join;
+
+	(void)state;
+	session_leave(&s, 10 * MS);
+	assert_int_equal(next(&s, 10 * MS, &msg, &join), WIRE_LEAVE);
+	assert_true(msg.job == HANDLE && msg.epoch == 901);
+	assert_int_equal(next(&s, 15 * MS, &msg, &join), WIRE_LEAVE);
+	assert_int_equal(deliver(&s, 901, &st, 16 * MS), SESSION_NOTHING);
+	st.cause = WIRE_CAUSE_LEFT;
+	st.wid_a = RANK + 1;
+	assert_int_equal(deliver(&s, 901, &st, 17 * MS), SESSION_NOTHING); /* somebody else's */
+	st.wid_a = RANK;
+	assert_int_equal(deliver(&s, 901, &st, 18 * MS), SESSION_GONE);
+	assert_int_equal(s.state, SESSION_LEFT);
+}
+
+static void session_leave__gives_up_after_200_ms(void **state)
+{
+	struct session s = running(901);
+	enum session_event event;
+	uint8_t buf[WIRE_MSG_MAX];
+
+	(void)state;
+	session_leave(&s, 10 * MS);
+	session_output(&s, buf, 209 * MS, &event);
+	assert_int_equal(event, SESSION_NOTHING);
+	assert_int_equal(session_output(&s, buf, 210 * MS, &event), 0);
+	assert_int_equal(event, SESSION_GONE);
+	assert_int_equal(session_deadline(&s), UINT64_MAX);
+}
+
+static void session_abort__repeats_end_until_a_newer_epoch(void **state)
+{
+	struct session s = running(901);
+	struct wire_status st = status_of(WIRE_FORMING, inc), end;
+	struct wire_msg msg;
+	struct wire_join join;
+
+	(void)state;
+	session_abort(&s, WIRE_CAUSE_ABORTED, 10 * MS);
+	assert_int_equal(next(&s, 10 * MS, &msg, &join), WIRE_END);
+	assert_true(msg.job == HANDLE && msg.epoch == 901);
+	assert_int_equal(wire_status_parse(&end, &msg), WIRE_OK);
+	assert_int_equal(end.cause, WIRE_CAUSE_ABORTED);
+	assert_int_equal(deliver(&s, 902, &st, 12 * MS), SESSION_NOTHING);
+	assert_int_equal(s.state, SESSION_ENDED);
+	session_rejoin(&s, 13 * MS);
+	next(&s, 13 * MS, &msg, &join);
+	assert_int_equal(join.base, 901);
+}
+
+static void session_leave__without_ever_an_answer(void **state)
+{
+	struct session s = joining(1408, false);
+
+	(void)state;
+	session_leave(&s, 5 * MS);
+	assert_int_equal(s.state, SESSION_LEFT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(session_output__join_is_whole_and_repeated),
+		cmocka_unit_test(session_output__refused_for_five_seconds),
+		cmocka_unit_test(session_output__a_refusal_that_ends_is_forgotten),
+		cmocka_unit_test(session_output__time_is_up),
+		cmocka_unit_test(session_input__forming_raises_the_base_and_asks_at_once),
+		cmocka_unit_test(session_input__another_incarnation_runs),
+		cmocka_unit_test(session_input__begins_an_epoch_once),
+		cmocka_unit_test(session_input__foreign_key_is_ignored),
+		cmocka_unit_test(session_input__epoch_over_carries_the_cause),
+		cmocka_unit_test(session_input__cause_of_another_epoch_is_not_ours),
+		cmocka_unit_test(session_input__older_epochs_are_ignored),
+		cmocka_unit_test(session_input__epoch_begun_while_ended_is_entered),
+		cmocka_unit_test(session_input__forgotten_asks_with_its_own_epoch),
+		cmocka_unit_test(session__path_too_small_lowers_p),
+		cmocka_unit_test(session__path_too_small_for_a_fixed_p),
+		cmocka_unit_test(session__switch_that_starts_late_does_not_lower_p),
+		cmocka_unit_test(session_too_large__local_mtu),
+		cmocka_unit_test(session_leave__repeated_until_acknowledged),
+		cmocka_unit_test(session_leave__gives_up_after_200_ms),
+		cmocka_unit_test(session_leave__without_ever_an_answer),
+		cmocka_unit_test(session_abort__repeats_end_until_a_newer_epoch),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
