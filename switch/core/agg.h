@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * agg.h - what becomes of a message: one handler per type.  pipe.c parses and dispatches; nobody
+ * else calls these.
+ *
+ * Life of a job:
+ *
+ *	(none) --JOIN of an unknown name--> FORMING --JOIN of the last missing rank--> RUNNING
+ *	RUNNING --END EPOCH(cause)--> FORMING, in a later epoch
+ *	RUNNING --LEAVE of the last rank--> (none)
+ *	FORMING --LEAVE of the last that joined--> (none)
+ *
+ * Epochs are never reused by any job of this switch, so whatever speaks of an older one is
+ * recognised and answered by STATUS.  A JOIN names the epoch it wants to replace (its base): only
+ * base = epoch ends a running epoch, only base = epoch - 1 enters a forming one.  Any other JOIN is
+ * late, or comes from a rank that does not know the epoch yet, and changes nothing; its STATUS says
+ * which base to use.  So the very first JOIN of a job makes the job but does not join it.
+ *
+ * END EPOCH takes the clock's next millisecond.  Where the clock has none to give, nothing is done
+ * and the packet counts as too_early: whoever sent it repeats it.
+ */
+#ifndef SWITCH_CORE_AGG_H
+#define SWITCH_CORE_AGG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "switch/core/outbox.h"
+#include "switch/core/pipe.h"
+
+#define AGG_MS UINT64_C(1000000)
+
+/* Milliseconds. */
+enum {
+	AGG_BOOT_MS = 2,	 /* no epochs are given so long after start */
+	AGG_FRESH_MS = 1000,	 /* a rank heard within this is alive */
+	AGG_FORMING_MS = 5000,	 /* silent so long, a forming job makes room for another */
+	AGG_IDLE_MS = 60000,	 /* silent so long, a running job gives way to new parameters */
+	AGG_EXPIRED_MS = 900000, /* silent so long, a running job makes room for another */
+	AGG_AHEAD_MS = 86400000, /* a base further ahead of the clock is nonsense */
+};
+
+struct agg {
+	struct job_table table;
+	struct slot *slots;
+	uint8_t *values;
+	const struct add_ops *ops;
+	uint64_t last_epoch; /* the highest given, or heard of */
+	uint64_t boot_ns;
+	uint16_t p_max;
+	bool strict_ports;
+	struct outbox outbox;
+};
+
+/* A message that wire_parse() accepted. */
+struct agg_in {
+	struct pipe_pkt *pkt;
+	const struct pipe_time *now;
+	struct wire_msg msg;
+};
+
+/*
+ * Handlers.  Each returns the counter the packet falls under; only agg_data() may leave a verdict
+ * other than DROP.
+ */
+enum counter agg_data(struct agg *agg, struct agg_in *in);
+enum counter agg_join(struct agg *agg, struct agg_in *in);
+enum counter agg_keepalive(struct agg *agg, struct agg_in *in);
+enum counter agg_leave(struct agg *agg, struct agg_in *in);
+enum counter agg_end(struct agg *agg, struct agg_in *in);
+/* A JOIN of another protocol version, of which only type, job, epoch, wid and len are known. */
+enum counter agg_version(struct agg *agg, struct agg_in *in);
+enum counter agg_gone(struct agg *agg, uint32_t ip, uint16_t udp_port, const struct pipe_time *now);
+enum counter agg_wire_error(enum wire_error error);
+
+/* Shared by the handlers. */
+
+struct agg_cause {
+	uint8_t cause; /* enum wire_cause */
+	uint16_t wid_a, wid_b;
+	const uint8_t *desc_a, *desc_b; /* NULL: none */
+};
+/*
+ * Ends the epoch, or a forming one; false: the clock has no epoch to give yet, nothing was done.
+ * Tells nobody.
+ */
+bool agg_end_epoch(struct agg *agg, struct job *job, const struct agg_cause *why,
+		   const struct pipe_time *now);
+/* The same, and tells all members. */
+bool agg_break(struct agg *agg, struct job *job, const struct agg_cause *why,
+	       const struct pipe_time *now);
+/* False: as above. */
+bool agg_take_epoch(struct agg *agg, const struct pipe_time *now, uint64_t *epoch);
+/* Never hands out an epoch that is not above one it has heard of. */
+void agg_raise_epoch(struct agg *agg, uint64_t base, const struct pipe_time *now);
+static inline bool agg_booting(const struct agg *agg, const struct pipe_time *now)
+{
+	return now->now_ns < agg->boot_ns + AGG_BOOT_MS * AGG_MS;
+}
+/* Tries again to end an epoch for a member known to be gone. */
+void agg_retry_gone(struct agg *agg, struct job *job, const struct pipe_time *now);
+
+/* STATUS of a job, as it is for wid. */
+void agg_status(const struct job *job, uint16_t wid, uint64_t now_ns, struct wire_status *status);
+/* STATUS to all members known but those of the mask except; unasked, so never limited. */
+void agg_tell(struct agg *agg, const struct job *job, uint64_t except, const struct pipe_time *now);
+/* STATUS to the packet's source, never longer than the packet. */
+void agg_answer(struct agg *agg, const struct agg_in *in, const struct job *job);
+/* STATUS(UNKNOWN): echoes what the packet says. */
+void agg_answer_unknown(struct agg *agg, const struct agg_in *in, uint64_t key);
+/* STATUS to the packet's source with a body of the caller's; job may be NULL. */
+void agg_answer_with(struct agg *agg, const struct agg_in *in, const struct job *job,
+		     const struct wire_status *status);
+
+/*
+ * Whether the packet comes from its wid's address, which is then marked as heard.  wid must be <
+ * world.
+ */
+static inline bool agg_authorise(const struct agg *agg, const struct agg_in *in, struct job *job)
+{
+	struct job_member *member = &job->members[in->msg.wid];
+
+	if (!member->inc || !job_identity(member, &in->pkt->flow, agg->strict_ports))
+		return false;
+	member->heard_ns = in->now->now_ns;
+	return true;
+}
+/*
+ * Finds the job of a message about an epoch; NULL: *counter says what became of the packet, and it
+ * is answered. Otherwise wid is in the world, and the packet is the rank's own.
+ */
+struct job *agg_find(struct agg *agg, const struct agg_in *in, enum counter *counter);
+/*
+ * Frees the job silent for longest, if that is longer than the limits of its state; false: there is
+ * none.
+ */
+bool agg_expire(struct agg *agg, uint64_t forming_ms, const struct pipe_time *now);
+
+#endif

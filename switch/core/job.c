@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* job.c - the job table: names, handles, leases. */
+#include "switch/core/job.h"
+
+#include <assert.h>
+
+static bool job_named(const struct job *job, const char *name)
+{
+	const char *own = job->name;
+
+	while (*own && *own == *name) {
+		own++;
+		name++;
+	}
+	return *own == *name;
+}
+
+struct job *job_by_name(const struct job_table *table, const char *name)
+{
+	uint64_t key = wire_job_key(name);
+
+	for (unsigned i = 0; i < table->jobs_max; i++) {
+		struct job *job = &table->jobs[i];
+
+		if (table->keys[i] == key && job->used && job_named(job, name))
+			return job;
+	}
+	return NULL;
+}
+
+static uint16_t job_free_handle(const struct job_table *table, uint64_t epoch)
+{
+	uint16_t handle = (uint16_t)epoch;
+
+	/* Ends: there are more handles than jobs. */
+	while (handle == 0 || table->by_handle[handle])
+		handle++;
+	return handle;
+}
+
+struct job *job_add(struct job_table *table, const char *name, uint64_t epoch)
+{
+	struct job *job;
+	unsigned i = 0, len = 0;
+
+	while (i < table->jobs_max && table->jobs[i].used)
+		i++;
+	if (i == table->jobs_max)
+		return NULL;
+	job = &table->jobs[i];
+	memset(job, 0, sizeof(*job));
+	job->used = true;
+	while (len < WIRE_NAME && name[len])
+		len++;
+	memcpy(job->name, name, len);
+	job->key = wire_job_key(name);
+	job->epoch = epoch;
+	job->handle = job_free_handle(table, epoch);
+	job->last.wid_a = WIRE_WID_NONE;
+	job->last.wid_b = WIRE_WID_NONE;
+	table->keys[i] = job->key;
+	table->by_handle[job->handle] = (uint16_t)(i + 1);
+	return job;
+}
+
+void job_del(struct job_table *table, struct job *job)
+{
+	job_unlease(table, job);
+	table->by_handle[job->handle] = 0;
+	table->keys[job - table->jobs] = 0;
+	job->used = false;
+	job->running = false;
+}
+
+WIRE_ASSERT(WIRE_P_MIN % (int)JOB_VALUES == 0, "every P is a whole number of units");
+
+/* Units of JOB_VALUES that both cells of a slot take. */
+static size_t job_slot_units(uint16_t p)
+{
+	return 2 * ((size_t)p / JOB_VALUES);
+}
+
+uint32_t job_slots_free(const struct job_table *table, uint16_t p)
+{
+	size_t slots = lease_longest(&table->slots);
+	size_t values = lease_longest(&table->values) / job_slot_units(p);
+	size_t nr = slots < values ? slots : values;
+
+	if (nr <= WIRE_SE)
+		return 0;
+	nr -= WIRE_SE;
+	return nr < JOB_SLOTS_MAX ? (uint32_t)nr : JOB_SLOTS_MAX;
+}
+
+bool job_lease(struct job_table *table, struct job *job, uint16_t p, uint16_t slots)
+{
+	size_t nr = (size_t)WIRE_SE + slots;
+	size_t first, unit;
+
+	assert(job->lease_nr == 0);
+	if (!lease_take(&table->slots, nr, &first))
+		return false;
+	if (!lease_take(&table->values, nr * job_slot_units(p), &unit)) {
+		lease_give(&table->slots, first);
+		return false;
+	}
+	job->p = p;
+	job->slots = slots;
+	job->lease_first = (uint32_t)first;
+	job->lease_nr = (uint32_t)nr;
+	job->values_off = unit * JOB_VALUES;
+	job->stride = p;
+	return true;
+}
+
+void job_unlease(struct job_table *table, struct job *job)
+{
+	if (job->lease_nr == 0)
+		return;
+	lease_give(&table->slots, job->lease_first);
+	lease_give(&table->values, job->values_off / JOB_VALUES);
+	job->lease_nr = 0;
+}
+
+void job_set_world(struct job *job, uint16_t world)
+{
+	assert(world >= 1 && world <= WIRE_WORLD_MAX);
+	job->world = world;
+	job->all = UINT64_MAX >> (64 - world);
+	job->joined = 0;
+	job->left = 0;
+	job->gone = 0;
+	memset(job->members, 0, sizeof(job->members));
+}
+
+uint64_t job_heard(const struct job *job, uint64_t mask)
+{
+	uint64_t heard_ns = job->since_ns;
+
+	for (unsigned wid = 0; wid < job->world; wid++) {
+		const struct job_member *member = &job->members[wid];
+
+		if ((mask >> wid & 1) && member->inc && member->heard_ns > heard_ns)
+			heard_ns = member->heard_ns;
+	}
+	return heard_ns;
+}
+
+uint64_t job_silent(const struct job *job, uint64_t now_ns, uint64_t ns)
+{
+	uint64_t silent = 0;
+
+	for (unsigned wid = 0; wid < job->world; wid++) {
+		const struct job_member *member = &job->members[wid];
+
+		if (member->inc && member->heard_ns + ns < now_ns)
+			silent |= UINT64_C(1) << wid;
+	}
+	return silent;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * job.h - the job table: names, members, incarnations, epochs, slot leases.
+ *
+ * docs/protocol.md section "Sessions" has the rules.  Only agg.c changes a job.
+ */
+#ifndef SWITCH_CORE_JOB_H
+#define SWITCH_CORE_JOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "proto/wire.h"
+#include "switch/core/flow.h"
+#include "switch/core/lease.h"
+#include "switch/core/slot.h"
+
+struct job_member {
+	uint64_t inc;	   /* accepted incarnation, 0: never joined */
+	uint64_t heard_ns; /* when a packet of its identity last came */
+	struct flow flow;  /* as of the accepted JOIN; udp_port is the base */
+	uint16_t nr_ports; /* its data ports: udp_port .. udp_port + nr_ports - 1 */
+	uint16_t slots;	   /* S wanted */
+	uint16_t p;	   /* P at most */
+	bool p_fixed;
+};
+
+struct job {
+	bool used;
+	bool running;
+	char name[WIRE_NAME + 1];
+	uint64_t key;
+	uint16_t handle;
+	uint16_t world;
+	uint16_t flags;	   /* all ranks must agree on */
+	uint16_t p, slots; /* agreed, valid while running */
+	uint64_t epoch;	   /* the running one, or the one being formed */
+	uint64_t all, joined, left;
+	uint64_t gone; /* said to be gone in a millisecond that had no epoch to give: tried again */
+	uint64_t since_ns; /* created, or last reset */
+	struct job_member members[WIRE_WORLD_MAX];
+	/* Why the epoch before ended: told to whoever still speaks of it. */
+	struct {
+		uint8_t cause;
+		uint16_t wid_a, wid_b;
+		uint64_t ended;
+		uint8_t desc_a[WIRE_DESC], desc_b[WIRE_DESC];
+	} last;
+	/* Lease: nr slots from first, values at a multiple of 64 in the pool. */
+	uint32_t lease_first, lease_nr; /* slots, WIRE_SE + slots; 0: none */
+	size_t values_off;
+	uint32_t stride; /* bytes of one cell's values */
+};
+
+struct job_table {
+	struct job *jobs; /* jobs_max */
+	uint64_t *keys;	  /* jobs_max: of the used ones, 0 of the others; for the search by name */
+	uint16_t *by_handle; /* JOB_HANDLES: index + 1, 0: none */
+	uint16_t jobs_max;
+	struct lease_table slots;  /* unit: a slot */
+	struct lease_table values; /* unit: JOB_VALUES bytes */
+};
+
+enum {
+	JOB_HANDLES = 65536,
+	JOB_VALUES = 64,		       /* cells' values are aligned to this */
+	JOB_SLOTS_MAX = JOB_HANDLES - WIRE_SE, /* data slots a slot number can name */
+};
+
+/* NULL: no such job. */
+static inline struct job *job_by_handle(const struct job_table *table, uint16_t handle)
+{
+	uint16_t i = table->by_handle[handle];
+
+	return i ? &table->jobs[i - 1] : NULL;
+}
+struct job *job_by_name(const struct job_table *table, const char *name);
+
+/*
+ * A forming job without members, in a free entry; NULL if there is none.  The handle comes from the
+ * epoch, which is never reused, so that a handle from before a restart of the switch is most likely
+ * unknown rather than another job's.  It is never 0.
+ */
+struct job *job_add(struct job_table *table, const char *name, uint64_t epoch);
+/* Gives back the lease and the entry. */
+void job_del(struct job_table *table, struct job *job);
+
+/* Most data slots of P bytes a job could get now. */
+uint32_t job_slots_free(const struct job_table *table, uint16_t p);
+/* False: not that many are free. */
+bool job_lease(struct job_table *table, struct job *job, uint16_t p, uint16_t slots);
+void job_unlease(struct job_table *table, struct job *job);
+
+/* World and the bits of its ranks; forgets all members. */
+void job_set_world(struct job *job, uint16_t world);
+
+/* Whether a packet from flow is one of member's.  strict: its switch port and MAC count too. */
+static inline bool job_identity(const struct job_member *member, const struct flow *flow,
+				bool strict)
+{
+	if (flow->ip != member->flow.ip)
+		return false;
+	if ((uint16_t)(flow->udp_port - member->flow.udp_port) >= member->nr_ports)
+		return false;
+	return !strict || (flow->port == member->flow.port &&
+			   memcmp(flow->mac, member->flow.mac, sizeof(flow->mac)) == 0);
+}
+
+/* When a member of the mask was last heard; since_ns if none ever was. */
+uint64_t job_heard(const struct job *job, uint64_t mask);
+/* The members known so far that have been silent for longer than ns. */
+uint64_t job_silent(const struct job *job, uint64_t now_ns, uint64_t ns);
+
+#endif

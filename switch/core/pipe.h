@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pipe.h - the switch as a pure machine: UDP payloads in, verdicts and messages out, time passed
+ * in.
+ *
+ * NIC, veth, socket, embedded switch, fuzzer, explorer and simulator all enter here.  A burst means
+ * exactly what its packets mean one after the other.  The packet that came in is the packet that
+ * goes out: a verdict of REPLY or MULTICAST says that data and len now hold the RESULT.  STATUS
+ * messages go through a bounded queue that the shell drains with pipe_output() after each burst;
+ * one that overflows is lost, as any packet may be.
+ */
+#ifndef SWITCH_CORE_PIPE_H
+#define SWITCH_CORE_PIPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "switch/core/counters.h"
+#include "switch/core/flow.h"
+#include "switch/core/job.h"
+
+enum { PIPE_BURST = 64 };
+
+struct pipe_params {
+	uint16_t jobs_max;   /* 1 .. 4096 */
+	uint32_t slots_max;  /* of all jobs; a job takes WIRE_SE + S */
+	size_t values_bytes; /* pool for the cells' values; a slot takes 2 x P */
+	uint16_t p_max;	     /* largest P the ports carry, multiple of WIRE_P_MIN */
+	bool strict_ports;   /* identity includes ingress port and MAC */
+	const char *add;     /* name of the add table; NULL: best */
+};
+
+struct pipe_time {
+	uint64_t now_ns;  /* monotonic */
+	uint64_t wall_ms; /* wall clock since 1970, for new epochs */
+};
+
+enum pipe_verdict { PIPE_DROP, PIPE_HOLD, PIPE_REPLY, PIPE_MULTICAST };
+
+struct pipe_pkt {
+	uint8_t *data;	  /* UDP payload, any alignment; overwritten by a RESULT */
+	uint32_t len;	  /* in and out */
+	uint32_t cap;	  /* room at data, >= len */
+	struct flow flow; /* who sent it */
+	uint8_t verdict;  /* out: enum pipe_verdict */
+	uint8_t counter;  /* out: enum counter */
+	uint16_t job;	  /* out: index for pipe_dests() */
+	void *cookie;	  /* the shell's */
+};
+
+struct pipe;
+
+size_t pipe_size(const struct pipe_params *params);
+/*
+ * mem: pipe_size() bytes, 64-byte aligned, zeroed, the caller's.  NULL: a parameter out of range.
+ */
+struct pipe *pipe_init(void *mem, const struct pipe_params *params, const struct pipe_time *boot);
+
+void pipe_input(struct pipe *pipe, struct pipe_pkt *pkts, unsigned nr, const struct pipe_time *now);
+
+/*
+ * Where a packet with verdict MULTICAST or REPLY goes: writes up to WIRE_WORLD_MAX flows and
+ * returns how many. Call before the next pipe_input().
+ */
+unsigned pipe_dests(const struct pipe *pipe, const struct pipe_pkt *pkt,
+		    struct flow out[WIRE_WORLD_MAX]);
+
+/* Takes the next STATUS: its length, 0 if there is none.  buf has room for WIRE_MSG_MAX. */
+size_t pipe_output(struct pipe *pipe, struct flow *to, uint8_t *buf);
+
+/*
+ * An ICMP port-unreachable (or ECONNREFUSED) about a packet sent to ip:udp_port: a member whose
+ * port it is has no process any more.  Ends the epochs it is needed in, cause GONE.  Returns the
+ * counter it falls under.
+ */
+enum counter pipe_gone(struct pipe *pipe, uint32_t ip, uint16_t udp_port,
+		       const struct pipe_time *now);
+
+const struct counters *pipe_counters(const struct pipe *pipe);
+
+/* For inspection: the i-th entry of the job table, NULL beyond it or if unused. */
+const struct job *pipe_job(const struct pipe *pipe, unsigned i);
+const struct slot *pipe_slot(const struct pipe *pipe, const struct job *job, unsigned slot);
+const char *pipe_add_name(const struct pipe *pipe);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pipe_rig.h - a switch on the bench: messages are sent to it in one call, what it does comes back
+ * as one text.
+ *
+ * The text is the packet's counter, then the packet as it goes out (if it does) with its
+ * destinations, then each STATUS in the queue:
+ *	"completed | RESULT ADD32 job 1010 epoch 1010 slot 32 round 0 desc 00000007 len 128 > w0 w1"
+ *	"join | STATUS FORMING epoch 1010 wid 0 inc 100 missing 1 len 160 > w0"
+ * w<n> is the usual address of rank n; w<n>+k is k ports above.  Of a STATUS only what is not the
+ * usual is said.
+ */
+#ifndef TESTS_UNIT_PIPE_RIG_H
+#define TESTS_UNIT_PIPE_RIG_H
+
+#include "switch/core/pipe.h"
+
+enum {
+	RIG_P = 256,	    /* the switch's largest P */
+	RIG_SLOTS = 4,	    /* data slots the usual JOIN wants */
+	RIG_PORTS = 2,	    /* data ports of each rank */
+	RIG_BOOT_MS = 1000, /* wall clock at start; the rig then waits until RIG_NOW_MS */
+	RIG_NOW_MS = 1010,
+	RIG_TEXT = 16384,
+};
+
+struct rig {
+	struct pipe *pipe;
+	void *mem;
+	struct pipe_time now;
+	uint8_t buf[WIRE_MSG_MAX]; /* the packet to be sent, and what became of it */
+	struct pipe_pkt pkt;
+	uint64_t nr_sent;
+	char text[RIG_TEXT];
+};
+
+/* Room for 4 jobs and 200 slots of RIG_P. */
+struct pipe_params rig_params(void);
+void rig_open(struct rig *rig, const struct pipe_params *params);
+void rig_close(struct rig *rig);
+/* Both clocks go on. */
+void rig_wait(struct rig *rig, uint64_t ms);
+
+struct flow rig_flow(unsigned wid);
+/* len bytes of buf, from flow. */
+const char *rig_send(struct rig *rig, const struct flow *flow, uint32_t len);
+/* What a JOIN of this rank usually says: inc 100 + wid, base as the job named "job" needs it. */
+struct wire_join rig_join_of(const struct rig *rig, unsigned wid, unsigned world);
+const char *rig_join(struct rig *rig, unsigned wid, const struct wire_join *join);
+/* The job "job" with all its ranks, running; a millisecond later. */
+const struct job *rig_form(struct rig *rig, unsigned world);
+/*
+ * A message of this job and rank with a zero payload of len bytes, to be changed at will before
+ * rig_send_msg().
+ */
+struct wire_msg rig_msg(const struct rig *rig, enum wire_type type, unsigned wid, uint32_t len);
+/* The payload is written only where the message has one of its own. */
+const char *rig_send_msg(struct rig *rig, const struct wire_msg *msg);
+const char *rig_send_from(struct rig *rig, const struct flow *flow, const struct wire_msg *msg);
+/* 128 bytes of ADD32 into a data slot, element i = rig_element(wid, round, i). */
+const char *rig_data(struct rig *rig, unsigned wid, unsigned slot, uint32_t round);
+uint32_t rig_element(unsigned wid, uint32_t round, unsigned i);
+
+uint64_t rig_count(const struct rig *rig, enum counter counter);
+/* Every packet sent is counted under exactly one name. */
+void rig_check_sum(const struct rig *rig);
+/* The first word of a text. */
+void rig_assert_counter(const char *text, const char *counter);
+
+#endif
