@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* conf.c - the options of tally-switch: one table parses, validates and documents them. */
+#include "switch/conf.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/wire.h"
+#include "switch/core/add.h"
+#include "switch/log.h"
+
+#define CONF_SIZE_MAX (UINT64_C(1) << 40)
+
+struct conf_option {
+	const char *name; /* without dashes; its first letter is also a short option if has_short */
+	bool has_short;
+	const char *arg; /* NULL: takes no value */
+	const char *help;
+	/* Reads the value.  On -1 *err has why, without the option's name. */
+	int (*parse)(struct conf *conf, const struct conf_option *option, const char *value,
+		     struct port_error *err);
+	size_t off;	   /* of the field that generic parsers set */
+	uint64_t min, max; /* of numbers */
+};
+
+static int conf_u64(const char *value, uint64_t *out)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtoull(value, &end, 0);
+	return !isdigit((unsigned char)value[0]) || *end || errno ? -1 : 0;
+}
+
+static int conf_number(struct conf *conf, const struct conf_option *option, const char *value,
+		       struct port_error *err)
+{
+	uint32_t *field = (uint32_t *)(void *)((char *)conf + option->off);
+	uint64_t v;
+
+	if (conf_u64(value, &v) || v < option->min || v > option->max)
+		return port_fail(err, "must be a number from %llu to %llu",
+				 (unsigned long long)option->min, (unsigned long long)option->max);
+	*field = (uint32_t)v;
+	return 0;
+}
+
+static int conf_flag(struct conf *conf, const struct conf_option *option, const char *value,
+		     struct port_error *err)
+{
+	(void)value;
+	(void)err;
+	*(bool *)((char *)conf + option->off) = true;
+	return 0;
+}
+
+static int conf_text(struct conf *conf, const struct conf_option *option, const char *value,
+		     struct port_error *err)
+{
+	if (!*value)
+		return port_fail(err, "must not be empty");
+	*(const char **)(void *)((char *)conf + option->off) = value;
+	return 0;
+}
+
+/* 0.01 or 1%. */
+static int conf_fraction(const char *value, double *out)
+{
+	char *end;
+	double v = strtod(value, &end);
+
+	if (!isdigit((unsigned char)value[0]) && value[0] != '.')
+		return -1;
+	if (*end == '%') {
+		v /= 100;
+		end++;
+	}
+	if (*end || !(v >= 0 && v <= 1))
+		return -1;
+	*out = v;
+	return 0;
+}
+
+static int conf_probability(struct conf *conf, const struct conf_option *option, const char *value,
+			    struct port_error *err)
+{
+	double *field = (double *)(void *)((char *)conf + option->off);
+
+	if (conf_fraction(value, field))
+		return port_fail(err, "must be a probability, as 0.01 or 1%%");
+	return 0;
+}
+
+static int conf_interface(struct conf *conf, const struct conf_option *option, const char *value,
+			  struct port_error *err)
+{
+	struct port_spec *spec = &conf->ports[conf->nr_ports];
+
+	(void)option;
+	if (conf->nr_ports == PORT_MAX)
+		return port_fail(err, "there are %d ports already", PORT_MAX);
+	if (port_spec_parse(spec, value, err))
+		return -1;
+	for (unsigned i = 0; i < conf->nr_ports; i++) {
+		if (conf->ports[i].number == spec->number)
+			return port_fail(err, "port number %u is given twice", spec->number);
+		if (port_spec_same(&conf->ports[i], spec))
+			return port_fail(err, "port %u has this device already",
+					 conf->ports[i].number);
+	}
+	conf->nr_ports++;
+	return 0;
+}
+
+static int conf_ip(struct conf *conf, const struct conf_option *option, const char *value,
+		   struct port_error *err)
+{
+	struct in_addr addr;
+
+	(void)option;
+	if (inet_pton(AF_INET, value, &addr) != 1 || addr.s_addr == 0 ||
+	    IN_MULTICAST(ntohl(addr.s_addr)) || addr.s_addr == INADDR_BROADCAST)
+		return port_fail(err, "must be one IPv4 address, as 10.0.0.254");
+	conf->ip = ntohl(addr.s_addr);
+	return 0;
+}
+
+static int conf_mac(struct conf *conf, const struct conf_option *option, const char *value,
+		    struct port_error *err)
+{
+	const char *p = value;
+
+	(void)option;
+	for (unsigned i = 0; i < 6; i++, p += 3) {
+		if (!isxdigit((unsigned char)p[0]) || !isxdigit((unsigned char)p[1]) ||
+		    p[2] != (i < 5 ? ':' : '\0'))
+			return port_fail(err, "must be a MAC address, as 02:00:00:00:00:01");
+		conf->mac[i] = (uint8_t)strtoul(p, NULL, 16);
+	}
+	if (conf->mac[0] & 1)
+		return port_fail(err, "must be the address of one station, not of a group");
+	conf->mac_set = true;
+	return 0;
+}
+
+static int conf_seed(struct conf *conf, const struct conf_option *option, const char *value,
+		     struct port_error *err)
+{
+	(void)option;
+	return conf_u64(value, &conf->seed) ? port_fail(err, "must be a number") : 0;
+}
+
+static int conf_memory(struct conf *conf, const struct conf_option *option, const char *value,
+		       struct port_error *err)
+{
+	uint64_t v = 0, unit = 1;
+	size_t digits = strspn(value, "0123456789");
+	const char *suffix = value + digits;
+
+	for (size_t i = 0; i < digits && v < CONF_SIZE_MAX; i++)
+		v = v * 10 + (uint64_t)(value[i] - '0');
+	if (*suffix) {
+		const char *at = strchr("KMG", toupper((unsigned char)*suffix));
+
+		unit = at ? UINT64_C(1) << 10 * (at - "KMG" + 1) : 0;
+		suffix++;
+	}
+	if (!digits || *suffix || !unit || v > option->max / unit || v * unit < option->min)
+		return port_fail(err, "must be a size from 64K to 1024G, as 64M");
+	conf->memory = v * unit;
+	return 0;
+}
+
+static int conf_log_level(struct conf *conf, const struct conf_option *option, const char *value,
+			  struct port_error *err)
+{
+	int level = log_level_parse(value);
+
+	(void)option;
+	if (level < 0)
+		return port_fail(err, "must be none, warn, info or debug");
+	conf->log_level = (uint32_t)level;
+	return 0;
+}
+
+static int conf_poll(struct conf *conf, const struct conf_option *option, const char *value,
+		     struct port_error *err)
+{
+	(void)option;
+	conf->spin = strcmp(value, "spin") == 0;
+	if (!conf->spin && strcmp(value, "adaptive") != 0)
+		return port_fail(err, "must be adaptive or spin");
+	return 0;
+}
+
+static int conf_add(struct conf *conf, const struct conf_option *option, const char *value,
+		    struct port_error *err)
+{
+	(void)option;
+	if (!add_select(value))
+		return port_fail(
+			err, "is no arithmetic that this CPU runs (known: scalar, avx2, avx512)");
+	conf->add = value;
+	return 0;
+}
+
+static int conf_ready_fd(struct conf *conf, const struct conf_option *option, const char *value,
+			 struct port_error *err)
+{
+	uint64_t v;
+
+	if (conf_u64(value, &v) || v > option->max)
+		return port_fail(err, "must be the number of an open file descriptor");
+	conf->ready_fd = (int)v;
+	return 0;
+}
+
+/* One KEY=VALUE of --impair. */
+static int conf_impair_set(struct conf_impair *impair, const char *key, const char *value,
+			   struct port_error *err)
+{
+	static const char *const names[] = { "loss", "dup", "reorder" };
+	double *const fields[] = { &impair->loss, &impair->dup, &impair->reorder };
+
+	if (strcmp(key, "dir") == 0) {
+		impair->in = strcmp(value, "out") != 0;
+		impair->out = strcmp(value, "in") != 0;
+		if (impair->in == impair->out && strcmp(value, "both") != 0)
+			return port_fail(err, "dir must be in, out or both, not \"%s\"", value);
+		return 0;
+	}
+	for (unsigned i = 0; i < 3; i++)
+		if (strcmp(key, names[i]) == 0) {
+			if (conf_fraction(value, fields[i]))
+				return port_fail(
+					err, "%s must be a probability, as 0.01 or 1%%, not \"%s\"",
+					key, value);
+			return 0;
+		}
+	return port_fail(err, "unknown key \"%s\" (known: loss, dup, reorder, dir)", key);
+}
+
+static int conf_impair(struct conf *conf, const struct conf_option *option, const char *value,
+		       struct port_error *err)
+{
+	struct conf_impair *impair = &conf->impairs[conf->nr_impairs];
+	char text[128], *save = NULL, *colon, *eq;
+	uint64_t number;
+
+	(void)option;
+	if (conf->nr_impairs == CONF_IMPAIRS || strlen(value) >= sizeof(text))
+		return port_fail(err, "too many, or too long");
+	strcpy(text, value);
+	colon = strchr(text, ':');
+	if (!colon)
+		return port_fail(err, "must be PORT:KEY=VALUE,..., as 1:loss=1%%,dir=in");
+	*colon = '\0';
+	if (conf_u64(text, &number) || number > PORT_NUMBER_MAX)
+		return port_fail(err, "\"%s\" is no port number", text);
+	*impair = (struct conf_impair){ (uint16_t)number, true, true, -1, -1, -1 };
+	for (char *item = strtok_r(colon + 1, ",", &save); item;
+	     item = strtok_r(NULL, ",", &save)) {
+		eq = strchr(item, '=');
+		if (!eq)
+			return port_fail(err, "\"%s\" is not KEY=VALUE", item);
+		*eq = '\0';
+		if (conf_impair_set(impair, item, eq + 1, err))
+			return -1;
+	}
+	conf->nr_impairs++;
+	return 0;
+}
+
+#define OFF(field) offsetof(struct conf, field)
+static const struct conf_option conf_options[] = {
+	{ "interface", true, "N@DEVICE",
+	  "a port, its number from 0 to 255; may be given again:", conf_interface, 0, 0, 0 },
+	{ "ip", false, "ADDR",
+	  "the switch's address on framed ports (all but udp:): workers' TALLY_SWITCH", conf_ip, 0,
+	  0, 0 },
+	{ "mac", false, "MAC", "its MAC address (02:74 and the IP address)", conf_mac, 0, 0, 0 },
+	{ "mtu", false, "BYTES", "of ports without an interface: memif:, vdev:, pcap:, PCI (1500)",
+	  conf_number, OFF(mtu), PORT_MTU_MIN, PORT_MTU_MAX },
+	{ "strict-ports", false, NULL, "a worker's identity includes its port and MAC", conf_flag,
+	  OFF(strict_ports), 0, 0 },
+	{ "jobs", false, "N", "jobs at the same time (64)", conf_number, OFF(jobs), 1, 4096 },
+	{ "slots", false, "N", "slots for all jobs; a job takes 32 + its window (16384)",
+	  conf_number, OFF(slots), 33, 1 << 22 },
+	{ "memory", false, "SIZE", "for the slots' values, touched when used (64M)", conf_memory, 0,
+	  64 << 10, CONF_SIZE_MAX },
+	{ "add", false, "NAME", "arithmetic: scalar, avx2 or avx512 (the best)", conf_add, 0, 0,
+	  0 },
+	{ "poll", false, "HOW", "adaptive: sleep when idle; spin: never (adaptive)", conf_poll, 0,
+	  0, 0 },
+	{ "loss", false, "P",
+	  "lose packets on purpose, all ports, both directions; P as 0.01 or 1%", conf_probability,
+	  OFF(loss), 0, 0 },
+	{ "dup", false, "P", "duplicate packets on purpose", conf_probability, OFF(dup), 0, 0 },
+	{ "reorder", false, "P", "let packets be overtaken on purpose", conf_probability,
+	  OFF(reorder), 0, 0 },
+	{ "impair", false, "N:loss=P,...",
+	  "the same for port N alone: loss, dup, reorder, dir=in|out|both", conf_impair, 0, 0, 0 },
+	{ "seed", false, "N", "of these faults: the same packets meet the same faults (1)",
+	  conf_seed, 0, 0, 0 },
+	{ "pcap", false, "DIR", "capture each port and direction: DIR/port1_in.pcap", conf_text,
+	  OFF(pcap_dir), 0, 0 },
+	{ "totals", false, "FILE", "write the totals at the end as `key value` lines", conf_text,
+	  OFF(totals), 0, 0 },
+	{ "log-level", false, "LEVEL", "none, warn, info or debug (warn)", conf_log_level, 0, 0,
+	  0 },
+	{ "ready-fd", false, "FD", "write one byte there when all ports are up", conf_ready_fd, 0,
+	  0, 1 << 20 },
+	{ "file-prefix", false, "NAME", "DPDK's (tally-PID)", conf_text, OFF(file_prefix), 0, 0 },
+	{ "huge", false, NULL, "use hugepages for packets; without, ordinary memory", conf_flag,
+	  OFF(huge), 0, 0 },
+	{ "help", true, NULL, "print this and exit", conf_flag, OFF(help), 0, 0 },
+	{ "version", false, NULL, "print the version and exit (also -V)", conf_flag, OFF(version),
+	  0, 0 },
+};
+#undef OFF
+
+enum { CONF_OPTIONS = sizeof(conf_options) / sizeof(conf_options[0]) };
+
+void conf_help(FILE *out)
+{
+	char left[64];
+
+	fprintf(out,
+		"Usage: tally-switch -i N@DEVICE [-i N@DEVICE ...] [OPTION ...]\n"
+		"Adds up the gradients of data-parallel training jobs on their way through, and switches "
+		"ordinary\ntraffic beside them.\n\n");
+	for (unsigned i = 0; i < CONF_OPTIONS; i++) {
+		const struct conf_option *o = &conf_options[i];
+
+		snprintf(left, sizeof(left), "%c%c%s --%s%s%s", o->has_short ? '-' : ' ',
+			 o->has_short ? o->name[0] : ' ', o->has_short ? "," : " ", o->name,
+			 o->arg ? " " : "", o->arg ? o->arg : "");
+		fprintf(out, "  %-26s  %s\n", left, o->help);
+		if (o->parse != conf_interface)
+			continue;
+		fprintf(out,
+			"%30sN@veth1                  a network interface (needs CAP_NET_RAW)\n"
+			"%30sN@udp:IP[:PORT]          a kernel UDP socket, port %d: no privilege\n"
+			"%30sN@memif:SOCKET           shared memory, this side listens: no privilege\n"
+			"%30sN@pcap:IN,OUT            packets of a capture, into another\n"
+			"%30sN@vdev:net_NAME,ARGS     any virtual device of DPDK\n"
+			"%30sN@0000:3b:00.0           a PCI device bound to vfio-pci\n",
+			"", "", WIRE_PORT, "", "", "", "");
+	}
+	fprintf(out,
+		"\nCtrl-C prints totals and ends; SIGUSR1 prints them at any time.  Exit status: 0 done, "
+		"1 a port or\nDPDK does not start, 2 a wrong option.\n\n"
+		"  tally-switch -i 1@udp:127.0.0.1\n"
+		"  tally-switch -i 1@veth1 -i 2@veth2 --ip 10.0.0.254\n");
+}
+
+static const struct conf_option *conf_find(const char *name, size_t len)
+{
+	for (unsigned i = 0; i < CONF_OPTIONS; i++)
+		if (strlen(conf_options[i].name) == len &&
+		    memcmp(conf_options[i].name, name, len) == 0)
+			return &conf_options[i];
+	return NULL;
+}
+
+static const struct conf_option *conf_find_short(char letter)
+{
+	if (letter == 'V')
+		return conf_find("version", 7);
+	for (unsigned i = 0; i < CONF_OPTIONS; i++)
+		if (conf_options[i].has_short && conf_options[i].name[0] == letter)
+			return &conf_options[i];
+	return NULL;
+}
+
+/* Splits --name=value, --name, -x and -xvalue; *value is NULL if it is not part of arg. */
+static const struct conf_option *conf_split(const char *arg, const char **value)
+{
+	size_t len;
+
+	*value = NULL;
+	if (arg[0] != '-' || !arg[1])
+		return NULL;
+	if (arg[1] != '-') {
+		*value = arg[2] ? arg + 2 : NULL;
+		return conf_find_short(arg[1]);
+	}
+	len = strcspn(arg + 2, "=");
+	*value = arg[2 + len] ? arg + 3 + len : NULL;
+	return conf_find(arg + 2, len);
+}
+
+/* Rules between options. */
+static int conf_check(struct conf *conf, struct port_error *err)
+{
+	bool found;
+
+	if (conf->help || conf->version)
+		return 0;
+	if (!conf->nr_ports)
+		return port_fail(err, "no port is given: use -i " PORT_FORMS);
+	if (conf_has_framed(conf) && !conf->ip)
+		return port_fail(
+			err,
+			"framed ports need --ip, the address that workers use as TALLY_SWITCH");
+	for (unsigned i = 0; i < conf->nr_impairs; i++) {
+		found = false;
+		for (unsigned k = 0; k < conf->nr_ports; k++)
+			found |= conf->ports[k].number == conf->impairs[i].number;
+		if (!found)
+			return port_fail(err, "--impair: there is no port %u",
+					 conf->impairs[i].number);
+	}
+	for (unsigned k = 0; k < conf->nr_ports; k++)
+		conf->ports[k].mtu = (uint16_t)conf->mtu;
+	for (unsigned i = 0; i < 4 && !conf->mac_set; i++)
+		conf->mac[2 + i] = (uint8_t)(conf->ip >> 8 * (3 - i));
+	return 0;
+}
+
+int conf_parse(struct conf *conf, int argc, char *const *argv, struct port_error *err)
+{
+	struct port_error why;
+
+	*conf = (struct conf){
+		.mac = { 0x02, 0x74 },
+		.seed = 1,
+		.jobs = 64,
+		.slots = 16384,
+		.memory = 64 << 20,
+		.mtu = PORT_MTU_DEFAULT,
+		.log_level = LOG_WARN,
+		.ready_fd = -1,
+	};
+	for (int i = 1; i < argc; i++) {
+		const char *value;
+		const struct conf_option *o = conf_split(argv[i], &value);
+
+		if (!o)
+			return port_fail(err,
+					 "unknown option \"%.100s\": tally-switch --help lists them",
+					 argv[i]);
+		if (!o->arg && value)
+			return port_fail(err, "--%s takes no value, but has \"%.100s\"", o->name,
+					 value);
+		if (o->arg && !value && i + 1 < argc)
+			value = argv[++i];
+		if (o->arg && !value)
+			return port_fail(err, "--%s needs a value: %s", o->name, o->arg);
+		if (o->parse(conf, o, value, &why))
+			return port_fail(err, "--%s %.100s: %.350s", o->name, value, why.text);
+	}
+	return conf_check(conf, err);
+}
+
+void conf_faults(const struct conf *conf, unsigned number, bool out, struct impair_params *params)
+{
+	*params = (struct impair_params){
+		.loss = conf->loss,
+		.dup = conf->dup,
+		.reorder = conf->reorder,
+		/* Far apart: neighbouring ports do not meet each other's faults. */
+		.seed = conf->seed ^
+			(2 * (uint64_t)number + out + 1) * UINT64_C(0xd1342543de82ef95),
+	};
+	for (unsigned i = 0; i < conf->nr_impairs; i++) {
+		const struct conf_impair *impair = &conf->impairs[i];
+
+		if (impair->number != number || !(out ? impair->out : impair->in))
+			continue;
+		params->loss = impair->loss < 0 ? params->loss : impair->loss;
+		params->dup = impair->dup < 0 ? params->dup : impair->dup;
+		params->reorder = impair->reorder < 0 ? params->reorder : impair->reorder;
+	}
+}
+
+bool conf_has_framed(const struct conf *conf)
+{
+	for (unsigned i = 0; i < conf->nr_ports; i++)
+		if (port_form_framed(conf->ports[i].form))
+			return true;
+	return false;
+}

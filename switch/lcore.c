@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * lcore.c - the loop: every port in turn, from receiving to sending, and rest when there is nothing to do.
+ *
+ * Idle in three steps, because the workers may need this very CPU: some rounds of polling, some in which the
+ * CPU is offered to others, then sleep.  Where every port has a socket beneath, the kernel wakes the loop; other
+ * DPDK devices cannot, so there the sleep is short.
+ */
+#include "switch/lcore.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "switch/egress.h"
+#include "switch/ingress.h"
+#include "switch/log.h"
+
+enum {
+	LCORE_POLLS = 64,   /* rounds before the CPU is offered */
+	LCORE_YIELDS = 256, /* rounds before sleep */
+	LCORE_NAPS = 4096,  /* short sleeps before longer ones */
+	LCORE_NAP_NS = 50000,
+	LCORE_LONG_NAP_NS =
+		100000, /* about what a datagram spends on its way up a kernel's stack anyway */
+	LCORE_WAIT_MS = 100, /* a signal that comes just before the wait is seen after it */
+	LCORE_DRAIN_NS = 200000000,
+	LCORE_QUIET_NS = 5000000,
+};
+
+void lcore_time(struct lcore *lcore)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	lcore->now.now_ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	clock_gettime(CLOCK_REALTIME, &ts);
+	lcore->now.wall_ms = (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* Jobs may be gone before anybody asks how many there were. */
+static void lcore_count_jobs(struct lcore *lcore)
+{
+	uint64_t joins = pipe_counters(lcore->pipe)->v[COUNTER_join];
+	const struct job *job;
+
+	if (joins == lcore->joins)
+		return;
+	lcore->joins = joins;
+	for (unsigned i = 0; i < 4096; i++) {
+		job = pipe_job(lcore->pipe, i);
+		if (!job || lcore->handles[job->handle / 8] & 1 << job->handle % 8)
+			continue;
+		lcore->handles[job->handle / 8] |= (uint8_t)(1 << job->handle % 8);
+		lcore->nr_jobs++;
+		log_line(LOG_INFO, "job \"%s\" of %u ranks", job->name, job->world);
+	}
+}
+
+static void lcore_notes(struct lcore *lcore)
+{
+	for (unsigned i = 0; i < lcore->nr_ports; i++) {
+		struct port *port = &lcore->ports[i].port;
+
+		if (!port->note[0])
+			continue;
+		log_line(LOG_INFO, "port %u: %s", port->spec.number, port->note);
+		port->note[0] = '\0';
+	}
+}
+
+static unsigned lcore_round(struct lcore *lcore)
+{
+	uint64_t start = lcore->now.now_ns;
+	unsigned nr = 0;
+
+	for (unsigned i = 0; i < lcore->nr_ports; i++)
+		nr += ingress_poll(lcore, &lcore->ports[i]);
+	if (nr) {
+		/* A round after idle ones starts when its first burst does. */
+		if (lcore->nr_idle)
+			start = lcore->now.now_ns;
+		lcore_time(lcore);
+		lcore->busy_ns += lcore->now.now_ns - start;
+		lcore_count_jobs(lcore);
+	}
+	if (lcore->nr_held) {
+		lcore_time(lcore);
+		ingress_expire(lcore, false);
+		egress_expire(lcore, false);
+		egress_flush(lcore);
+	}
+	return nr;
+}
+
+/* Sleeps until a socket has something; false if a port has none to wait for. */
+static bool lcore_wait(struct lcore *lcore)
+{
+	struct pollfd fds[PORT_MAX];
+	socklen_t len = sizeof(int);
+	int error;
+
+	for (unsigned i = 0; i < lcore->nr_ports; i++) {
+		if (lcore->ports[i].port.fd < 0)
+			return false;
+		fds[i] = (struct pollfd){ .fd = lcore->ports[i].port.fd, .events = POLLIN };
+	}
+	if (poll(fds, lcore->nr_ports, lcore->nr_held ? 1 : LCORE_WAIT_MS) <= 0)
+		return true;
+	for (unsigned i = 0; i < lcore->nr_ports; i++) {
+		if (!(fds[i].revents & (POLLERR | POLLNVAL)) || !lcore->ports[i].port.framed)
+			continue;
+		/* An interface that went down: told again and again unless read.  A UDP socket's errors are
+		 * read by its port. */
+		(void)!getsockopt(fds[i].fd, SOL_SOCKET, SO_ERROR, &error, &len);
+		return false;
+	}
+	return true;
+}
+
+static void lcore_idle(struct lcore *lcore)
+{
+	uint64_t n = ++lcore->nr_idle;
+	struct timespec nap = { .tv_nsec = LCORE_NAP_NS };
+
+	if (n <= LCORE_POLLS)
+		return;
+	if (lcore->spin || n <= LCORE_POLLS + LCORE_YIELDS) {
+		sched_yield();
+		return;
+	}
+	lcore_notes(lcore);
+	if (lcore_wait(lcore))
+		return;
+	if (n > LCORE_NAPS)
+		nap.tv_nsec = LCORE_LONG_NAP_NS;
+	nanosleep(&nap, NULL);
+}
+
+void lcore_run(struct lcore *lcore, const volatile sig_atomic_t *wake)
+{
+	lcore_time(lcore);
+	while (!*wake) {
+		if (lcore_round(lcore))
+			lcore->nr_idle = 0;
+		else
+			lcore_idle(lcore);
+	}
+	lcore_notes(lcore);
+}
+
+void lcore_drain(struct lcore *lcore)
+{
+	uint64_t start, heard;
+
+	lcore_time(lcore);
+	start = heard = lcore->now.now_ns;
+	while (lcore->now.now_ns - start < LCORE_DRAIN_NS &&
+	       lcore->now.now_ns - heard < LCORE_QUIET_NS) {
+		if (lcore_round(lcore))
+			heard = lcore->now.now_ns;
+		else
+			nanosleep(&(struct timespec){ .tv_nsec = LCORE_NAP_NS }, NULL);
+		lcore_time(lcore);
+	}
+	ingress_expire(lcore, true);
+	egress_expire(lcore, true);
+	egress_flush(lcore);
+}

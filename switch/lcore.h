@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * lcore.h - the thread that moves packets between ports and the machines, from receiving to sending.
+ *
+ * One thread owns everything here.  ingress.c brings packets in, egress.c sends them, lcore.c goes round.
+ */
+#ifndef SWITCH_LCORE_H
+#define SWITCH_LCORE_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "switch/core/counters.h"
+#include "switch/core/fwd.h"
+#include "switch/core/impair.h"
+#include "switch/core/pipe.h"
+#include "switch/io/capture.h"
+#include "switch/io/port.h"
+
+enum {
+	LCORE_QUEUE = 256, /* packets that wait for a port's next burst out */
+	LCORE_LATE = 512,  /* buffers to give back once everything was sent */
+	LCORE_SPARES = 512,
+	LCORE_HANDLES = 65536,
+};
+#define LCORE_HOLD_NS                                                                              \
+	UINT64_C(2000000) /* a packet held back for reordering waits so long for another */
+
+/* Faults on purpose in one direction of a port. */
+struct lcore_faults {
+	struct impair impair;
+	bool holds;
+	struct pkt held;
+	uint64_t held_ns;
+};
+
+struct lcore_port {
+	struct port port;
+	struct lcore_faults in, out;
+	struct capture *capture_in, *capture_out; /* NULL: none */
+	unsigned nr_queued;
+	struct pkt queue[LCORE_QUEUE];
+};
+
+struct lcore {
+	/* Set by the owner before lcore_run(). */
+	struct lcore_port *ports;
+	unsigned nr_ports;
+	struct pipe *pipe;
+	struct fwd *fwd; /* NULL if there is no framed port */
+	uint32_t ip;	 /* of the switch on framed ports */
+	uint8_t mac[FRAME_MAC];
+	bool spin; /* never sleep */
+	struct pool_plain spares;
+
+	/* The loop's own. */
+	struct counters counters; /* beside those of the pipe */
+	struct pipe_time now;
+	unsigned nr_held; /* packets held back in all ports and directions */
+	unsigned nr_late;
+	struct pkt late[LCORE_LATE];
+	uint64_t busy_ns; /* spent on bursts */
+	uint64_t nr_idle; /* rounds without a packet, in a row */
+	uint64_t joins;	  /* counter when jobs were looked at last */
+	uint64_t nr_jobs; /* seen so far */
+	uint8_t handles[LCORE_HANDLES / 8];
+};
+
+/* Goes round until *wake is set by a signal handler. */
+void lcore_run(struct lcore *lcore, const volatile sig_atomic_t *wake);
+/* Goes on until nothing has come for some ms, 200 ms at most; then sends what is held back. */
+void lcore_drain(struct lcore *lcore);
+void lcore_time(struct lcore *lcore);
+
+#endif

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* tally-switch.c - the switch as a program: options, signals, life and totals. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "switch/conf.h"
+#include "switch/lcore.h"
+#include "switch/log.h"
+#include "switch/node.h"
+#include "switch/totals.h"
+
+#ifndef TALLY_VERSION
+#define TALLY_VERSION "0.1.0"
+#endif
+
+enum { EXIT_OPTIONS = 2, TIMER_SLACK_NS = 1000 };
+
+/* Written by handlers only, but for wake, which the main thread clears. */
+static volatile sig_atomic_t stop, report, wake;
+
+static void on_signal(int sig)
+{
+	if (sig == SIGUSR1)
+		report = 1;
+	else
+		stop = 1;
+	wake = 1;
+}
+
+static int signals_open(void)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+
+	sigemptyset(&action.sa_mask);
+	sigemptyset(&ignore.sa_mask);
+	return sigaction(SIGINT, &action, NULL) || sigaction(SIGTERM, &action, NULL) ||
+	       sigaction(SIGUSR1, &action, NULL) || sigaction(SIGPIPE, &ignore, NULL);
+}
+
+static void flush_captures(struct node *node)
+{
+	for (unsigned i = 0; i < node->lcore.nr_ports; i++) {
+		struct lcore_port *p = &node->lcore.ports[i];
+
+		if (p->capture_in)
+			capture_flush(p->capture_in);
+		if (p->capture_out)
+			capture_flush(p->capture_out);
+	}
+}
+
+static int finish(struct node *node)
+{
+	const char *path = node->conf->totals;
+	struct totals totals;
+
+	lcore_drain(&node->lcore);
+	totals_read(&totals, node);
+	totals_print(&totals, node, stdout);
+	if (!path || totals_write(&totals, node, path) == 0)
+		return EXIT_SUCCESS;
+	log_line(LOG_WARN, "--totals %.200s: cannot write it: %s", path, strerror(errno));
+	return EXIT_FAILURE;
+}
+
+static void serve(struct node *node)
+{
+	struct totals totals;
+
+	while (!stop) {
+		wake = 0;
+		/* A signal may have come just before. */
+		if (report || stop)
+			wake = 1;
+		lcore_run(&node->lcore, &wake);
+		if (!report)
+			continue;
+		report = 0;
+		flush_captures(node);
+		totals_read(&totals, node);
+		totals_print(&totals, node, stdout);
+	}
+}
+
+static void announce(const struct node *node)
+{
+	const struct conf *conf = node->conf;
+	char ip[INET_ADDRSTRLEN];
+	uint32_t be = htonl(conf->ip ? conf->ip : conf->ports[0].ip);
+
+	inet_ntop(AF_INET, &be, ip, sizeof(ip));
+	log_line(LOG_WARN, "ready, %u port%s, ip %s", conf->nr_ports,
+		 conf->nr_ports == 1 ? "" : "s", ip);
+	if (conf->ready_fd >= 0)
+		/* The reader may have gone: then nobody needs to know. */
+		(void)!write(conf->ready_fd, "r", 1);
+}
+
+static int run(const struct conf *conf)
+{
+	static struct node node;
+	struct port_error err;
+	int rc = EXIT_FAILURE;
+
+	if (node_open(&node, conf, &stop, &err)) {
+		fprintf(stderr, "tally-switch: %s\n", err.text);
+	} else if (!node.lcore.pipe) {
+		/* Told to end before everything was up. */
+		rc = EXIT_SUCCESS;
+	} else {
+		if (!stop)
+			announce(&node);
+		serve(&node);
+		rc = finish(&node);
+	}
+	node_close(&node);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	static struct conf conf;
+	struct port_error err;
+
+	if (conf_parse(&conf, argc, argv, &err)) {
+		fprintf(stderr, "tally-switch: %s\n", err.text);
+		return EXIT_OPTIONS;
+	}
+	if (conf.help) {
+		conf_help(stdout);
+		return EXIT_SUCCESS;
+	}
+	if (conf.version) {
+		printf("tally-switch " TALLY_VERSION "\n");
+		return EXIT_SUCCESS;
+	}
+	if (conf.ready_fd >= 0 && fcntl(conf.ready_fd, F_GETFD) < 0) {
+		fprintf(stderr, "tally-switch: --ready-fd %d: is not open\n", conf.ready_fd);
+		return EXIT_OPTIONS;
+	}
+	log_level_set((enum log_level)conf.log_level);
+	if (signals_open()) {
+		fprintf(stderr, "tally-switch: cannot handle signals: %s\n", strerror(errno));
+		return EXIT_FAILURE;
+	}
+	/* Short sleeps are meant to be short. */
+	(void)!prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
+	return run(&conf);
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* totals.c - what the switch did, for people and for machines. */
+#include "switch/totals.h"
+
+#include <inttypes.h>
+#include <time.h>
+
+void totals_read(struct totals *totals, struct node *node)
+{
+	struct lcore *lcore = &node->lcore;
+	const struct counters *pipe = pipe_counters(lcore->pipe);
+	struct timespec cpu;
+
+	*totals = (struct totals){ .jobs = lcore->nr_jobs };
+	for (unsigned i = 0; i < lcore->nr_ports; i++) {
+		struct port *port = &lcore->ports[i].port;
+
+		if (port->ops->read_stats)
+			port->ops->read_stats(port);
+		totals->rx += port->stats.rx;
+	}
+	for (unsigned i = 0; i < COUNTER_NR; i++) {
+		totals->counters.v[i] = lcore->counters.v[i] + pipe->v[i];
+		totals->verdicts += totals->counters.v[i];
+	}
+	totals->results = totals->counters.v[COUNTER_completed];
+	lcore_time(lcore);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+	totals->run_s = (double)(lcore->now.now_ns - node->start_ns) / 1e9;
+	totals->busy_s = (double)lcore->busy_ns / 1e9;
+	totals->cpu_s = (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9;
+}
+
+static void totals_faults(const struct lcore_faults *faults, const char *direction, FILE *out)
+{
+	if (faults->impair.active)
+		fprintf(out,
+			"      on purpose, %s: %" PRIu64 " lost, %" PRIu64 " duplicated, %" PRIu64
+			" overtaken\n",
+			direction, faults->impair.nr_lost, faults->impair.nr_duped,
+			faults->impair.nr_reordered);
+}
+
+static void totals_port(const struct lcore_port *p, FILE *out)
+{
+	const struct port_stats *s = &p->port.stats;
+
+	fprintf(out,
+		"%5u %-24.24s %-14.14s %12" PRIu64 " %12" PRIu64 " %10.1f %10.1f %10" PRIu64
+		" %10" PRIu64 "\n",
+		p->port.spec.number, p->port.spec.text, p->port.driver, s->rx, s->tx,
+		(double)s->rx_bytes / 1e6, (double)s->tx_bytes / 1e6, s->tx_dropped,
+		s->dev_missed + s->dev_errors);
+	if (s->tx_too_big)
+		fprintf(out, "      %" PRIu64 " of the drops: larger than the MTU of the way out\n",
+			s->tx_too_big);
+	if (s->tx_single)
+		fprintf(out,
+			"      %" PRIu64
+			" sent one by one because segmentation offload fails there\n",
+			s->tx_single);
+	totals_faults(&p->in, "in", out);
+	totals_faults(&p->out, "out", out);
+}
+
+void totals_print(const struct totals *totals, const struct node *node, FILE *out)
+{
+	fprintf(out, "%5s %-24s %-14s %12s %12s %10s %10s %10s %10s\n", "port", "name", "driver",
+		"rx", "tx", "rx MB", "tx MB", "tx drops", "rx missed");
+	for (unsigned i = 0; i < node->lcore.nr_ports; i++)
+		totals_port(&node->lcore.ports[i], out);
+	fprintf(out, "\n");
+	for (unsigned i = 0; i < COUNTER_NR; i++)
+		if (totals->counters.v[i])
+			fprintf(out, "%12" PRIu64 "  %-14s %s\n", totals->counters.v[i],
+				counter_infos[i].name, counter_infos[i].text);
+	fprintf(out, "rx %" PRIu64 " %s sum of verdicts %" PRIu64 "\n", totals->rx,
+		totals->rx == totals->verdicts ? "=" : "IS NOT THE", totals->verdicts);
+	fprintf(out,
+		"%" PRIu64 " jobs, %" PRIu64 " results, %.0f packets/s while busy, %s arithmetic\n",
+		totals->jobs, totals->results,
+		totals->busy_s > 0 ? (double)totals->rx / totals->busy_s : 0,
+		pipe_add_name(node->lcore.pipe));
+	fprintf(out, "%.3f s running, %.3f s busy, %.3f s CPU\n", totals->run_s, totals->busy_s,
+		totals->cpu_s);
+	fflush(out);
+}
+
+static void totals_write_port(const struct lcore_port *p, FILE *out)
+{
+	const struct port_stats *s = &p->port.stats;
+	unsigned n = p->port.spec.number;
+
+	fprintf(out, "port.%u.name %s\nport.%u.driver %s\nport.%u.mtu %u\n", n, p->port.spec.text,
+		n, p->port.driver, n, p->port.mtu);
+	fprintf(out, "port.%u.rx %" PRIu64 "\nport.%u.rx_bytes %" PRIu64 "\n", n, s->rx, n,
+		s->rx_bytes);
+	fprintf(out, "port.%u.tx %" PRIu64 "\nport.%u.tx_bytes %" PRIu64 "\n", n, s->tx, n,
+		s->tx_bytes);
+	fprintf(out, "port.%u.tx_dropped %" PRIu64 "\nport.%u.tx_too_big %" PRIu64 "\n", n,
+		s->tx_dropped, n, s->tx_too_big);
+	fprintf(out, "port.%u.tx_single %" PRIu64 "\n", n, s->tx_single);
+	fprintf(out, "port.%u.missed %" PRIu64 "\nport.%u.errors %" PRIu64 "\n", n, s->dev_missed,
+		n, s->dev_errors);
+	fprintf(out,
+		"port.%u.in_lost %" PRIu64 "\nport.%u.in_duplicated %" PRIu64
+		"\nport.%u.in_overtaken %" PRIu64 "\n",
+		n, p->in.impair.nr_lost, n, p->in.impair.nr_duped, n, p->in.impair.nr_reordered);
+	fprintf(out,
+		"port.%u.out_lost %" PRIu64 "\nport.%u.out_duplicated %" PRIu64
+		"\nport.%u.out_overtaken %" PRIu64 "\n",
+		n, p->out.impair.nr_lost, n, p->out.impair.nr_duped, n, p->out.impair.nr_reordered);
+}
+
+int totals_write(const struct totals *totals, const struct node *node, const char *path)
+{
+	FILE *out = fopen(path, "we");
+	int bad;
+
+	if (!out)
+		return -1;
+	fprintf(out,
+		"rx %" PRIu64 "\nverdicts %" PRIu64 "\njobs %" PRIu64 "\nresults %" PRIu64 "\n",
+		totals->rx, totals->verdicts, totals->jobs, totals->results);
+	fprintf(out, "run_s %.6f\nbusy_s %.6f\ncpu_s %.6f\nadd %s\n", totals->run_s, totals->busy_s,
+		totals->cpu_s, pipe_add_name(node->lcore.pipe));
+	for (unsigned i = 0; i < node->lcore.nr_ports; i++)
+		totals_write_port(&node->lcore.ports[i], out);
+	for (unsigned i = 0; i < COUNTER_NR; i++)
+		fprintf(out, "counter.%s %" PRIu64 "\n", counter_infos[i].name,
+			totals->counters.v[i]);
+	bad = ferror(out);
+	return fclose(out) || bad ? -1 : 0;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* totals.h - what the switch did, for people and for machines. */
+#ifndef SWITCH_TOTALS_H
+#define SWITCH_TOTALS_H
+
+#include <stdio.h>
+
+#include "switch/node.h"
+
+struct totals {
+	uint64_t rx, verdicts; /* the sum of what the ports took in, and of the counters: equal */
+	uint64_t jobs, results;
+	double run_s, busy_s, cpu_s;
+	struct counters counters;
+};
+
+/* Also reads the devices' own counters. */
+void totals_read(struct totals *totals, struct node *node);
+void totals_print(const struct totals *totals, const struct node *node, FILE *out);
+/* `key value` lines.  0, or -1 and errno. */
+int totals_write(const struct totals *totals, const struct node *node, const char *path);
+
+#endif
