@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tests of the topology reader: files with every mistake, and what good files mean.
+#include "topologies/topology.h"
+
+#include <glob.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define DATA "tests/data/topology/"
+
+enum { BAD_FILES_MIN = 35, TEXT_MAX = 1 << 16 };
+
+/* The caller frees *errors. */
+static struct topology *load(const char *path, char **errors)
+{
+	size_t size;
+	FILE *f = open_memstream(errors, &size);
+	struct topology *t;
+
+	assert_non_null(f);
+	t = topology_load(path, f);
+	fclose(f);
+	return t;
+}
+
+static struct topology *load_good(const char *path)
+{
+	char *errors;
+	struct topology *t = load(path, &errors);
+
+	assert_string_equal(errors, "");
+	assert_non_null(t);
+	free(errors);
+	return t;
+}
+
+static char *check_netns(struct topology *t, bool with_jobs, int expected_rc)
+{
+	char *errors;
+	size_t size;
+	FILE *f = open_memstream(&errors, &size);
+
+	assert_non_null(f);
+	assert_int_equal(topology_check_netns(t, with_jobs, f), expected_rc);
+	fclose(f);
+	return errors;
+}
+
+static const struct topology_node *node(const struct topology *t, const char *name)
+{
+	int i = topology_node_find(t, name, strlen(name));
+
+	assert_true(i >= 0);
+	return &t->node[i];
+}
+
+/* File and place of each error, from the comparison texts: "mac.yaml:2:13: error: ..." */
+static void bad_file_check(const char *path)
+{
+	char expected_path[512], *expected = calloc(1, TEXT_MAX), *errors;
+	const char *from;
+	struct topology *t = load(path, &errors);
+	FILE *f;
+
+	assert_null(t);
+	assert_non_null(expected);
+	snprintf(expected_path, sizeof(expected_path), "%s.expected", path);
+	f = fopen(expected_path, "re");
+	if (!f)
+		fail_msg("%s is missing; the errors are:\n%s", expected_path, errors);
+	assert_true(fread(expected, 1, TEXT_MAX - 1, f) > 0);
+	fclose(f);
+	from = errors;
+	for (char *line = expected, *end; *line; line = end + 1) {
+		size_t len;
+
+		end = strchr(line, '\n');
+		assert_non_null(end);
+		if (strncmp(from, DATA "bad/", strlen(DATA "bad/")) == 0)
+			from += strlen(DATA "bad/");
+		len = (size_t)(end - line) + 1;
+		if (strncmp(from, line, len) != 0)
+			fail_msg("%s: expected '%.*s', not '%.*s'", path, (int)len - 1, line,
+				 (int)strcspn(from, "\n"), from);
+		from += len;
+	}
+	assert_string_equal(from, "");
+	free(expected);
+	free(errors);
+}
+
+static void topology_load__every_bad_file_has_its_errors(void **state)
+{
+	size_t nr = 0;
+	glob_t g;
+
+	(void)state;
+	assert_int_equal(glob(DATA "bad/*", 0, NULL, &g), 0);
+	for (size_t i = 0; i < g.gl_pathc; i++) {
+		if (strstr(g.gl_pathv[i], ".expected"))
+			continue;
+		bad_file_check(g.gl_pathv[i]);
+		nr++;
+	}
+	assert_true(nr >= BAD_FILES_MIN);
+	globfree(&g);
+}
+
+static void topology_load__error_has_line_column_word_and_caret(void **state)
+{
+	char *errors;
+
+	(void)state;
+	assert_null(load(DATA "bad/port_twice.yaml", &errors));
+	assert_string_equal(errors, DATA
+			    "bad/port_twice.yaml:5:10: error: expected a free port, not 's1-p1': "
+			    "line 4 has it\n"
+			    "    - [h2, s1-p1]\n"
+			    "           ^\n");
+	free(errors);
+}
+
+static void topology_load__at_most_20_errors(void **state)
+{
+	size_t nr = 0;
+	char *errors;
+
+	(void)state;
+	assert_null(load(DATA "bad/many_errors.yaml", &errors)); // 39 of them
+	for (const char *p = errors; (p = strstr(p, ": error: ")); p++)
+		nr++;
+	assert_int_equal(nr, 20);
+	free(errors);
+}
+
+static void topology_load__no_such_file_and_directory(void **state)
+{
+	char *errors;
+
+	(void)state;
+	assert_null(load(DATA "none.yaml", &errors));
+	assert_string_equal(errors, DATA "none.yaml: error: No such file or directory\n");
+	free(errors);
+	assert_null(load("tests", &errors));
+	assert_string_equal(errors, "tests: error: Is a directory\n");
+	free(errors);
+}
+
+static void topology_load__endless_file_is_refused(void **state)
+{
+	char *errors;
+
+	(void)state;
+	assert_null(load("/dev/zero", &errors));
+	assert_string_equal(errors, "/dev/zero: error: File too large\n");
+	free(errors);
+}
+
+static void topology_load__nodes_of_full_file(void **state)
+{
+	struct topology *t = load_good(DATA "good/full.yaml");
+
+	(void)state;
+	assert_int_equal(t->nr_nodes, 4);
+	assert_int_equal(node(t, "h1")->ip, 0x0a010001);
+	assert_int_equal(node(t, "h1")->prefix, 16);
+	assert_true(node(t, "h1")->mac == UINT64_C(0x080000000111));
+	assert_true(node(t, "h2")->mac == UINT64_C(0x0a0000000222));
+	assert_int_equal(node(t, "h3")->ip, 0x0a010903);
+	assert_int_equal(node(t, "h2")->commands.nr, 2);
+	assert_string_equal(node(t, "h2")->commands.item[0], "ip route add default via 10.1.0.200");
+	assert_true(node(t, "s1")->is_switch && node(t, "s1")->restart);
+	assert_int_equal(node(t, "s1")->ip, 0x0a0100c8);
+	assert_true(t->seed_given && t->seed == UINT64_MAX);
+	topology_free(t);
+}
+
+static void topology_load__links_of_full_file(void **state)
+{
+	struct topology *t = load_good(DATA "good/full.yaml");
+	const struct topology_link *l = &t->link[1];
+
+	(void)state;
+	assert_int_equal(t->nr_links, 3);
+	assert_string_equal(t->node[l->end[0].node].name, "s1");
+	assert_int_equal(l->end[0].port, 7);
+	assert_string_equal(t->node[l->end[1].node].name, "h2");
+	assert_int_equal(l->end[1].port, 0);
+	assert_true(l->loss > 0.00999 && l->loss < 0.01001);
+	assert_true(l->dup > 0.000999 && l->dup < 0.001001);
+	assert_true(l->reorder > 0.2499 && l->reorder < 0.2501);
+	assert_int_equal(l->mtu, 9000);
+	assert_false(l->delay_given || l->rate_given);
+	assert_true(t->link[2].delay_given && t->link[2].rate_given);
+	assert_int_equal(t->link[2].delay_ns, 5000);
+	assert_true(t->link[2].rate_bps == UINT64_C(10000000000));
+	assert_true(t->link[0].loss <= 0 && t->link[0].mtu == 0);
+	topology_free(t);
+}
+
+static void topology_load__jobs_of_full_file(void **state)
+{
+	struct topology *t = load_good(DATA "good/full.yaml");
+	const struct topology_job *j = &t->job[0];
+
+	(void)state;
+	assert_int_equal(t->nr_jobs, 2);
+	assert_string_equal(j->name, "sums.1");
+	assert_int_equal(j->ranks.nr, 3); // two of them on one host
+	assert_string_equal(t->node[j->rank_node[0]].name, "h1");
+	assert_string_equal(t->node[j->rank_node[2]].name, "h2");
+	j = &t->job[1];
+	assert_string_equal(j->run, "train --epochs 3");
+	assert_false(j->workload.given);
+	assert_int_equal(j->nr_env, 2);
+	assert_string_equal(j->env[0].key, "TALLY_WINDOW");
+	assert_string_equal(j->env[0].value, "64");
+	assert_string_equal(j->env[1].value, "a b");
+	topology_free(t);
+}
+
+static void topology_load__addresses_left_out_are_chosen(void **state)
+{
+	struct topology *t = load_good(DATA "good/defaults.yaml");
+
+	(void)state;
+	assert_int_equal(node(t, "h1")->ip, 0x0a000002); // 10.0.0.1 is h2's
+	assert_int_equal(node(t, "h3")->ip, 0x0a000004); // 10.0.0.3 is h4's
+	assert_int_equal(node(t, "h3")->prefix, 24);
+	assert_int_equal(node(t, "s1")->ip, 0x0a0000fe);
+	assert_true(node(t, "h2")->mac == UINT64_C(0x020000000002));
+	assert_true(node(t, "h3")->mac == UINT64_C(0x020000000004)); // ...03 is h1's
+	assert_true(node(t, "h4")->mac == UINT64_C(0x020000000005));
+	topology_free(t);
+}
+
+static void topology_load__p4_tutorial_json(void **state)
+{
+	struct topology *t = load_good(DATA "good/p4.json");
+
+	(void)state;
+	assert_int_equal(t->nr_nodes, 4);
+	assert_int_equal(t->nr_links, 3);
+	assert_true(t->link[1].delay_given && t->link[1].delay_ns == 0);
+	assert_true(t->link[1].rate_bps == 100000000);
+	assert_int_equal(t->link[2].delay_ns, 5000000);
+	assert_true(t->link[2].rate_bps == 500000);
+	topology_free(t);
+}
+
+static void topology_load__lists_tabs_and_aliases(void **state)
+{
+	struct topology *t = load_good(DATA "good/short.yaml");
+
+	(void)state;
+	assert_int_equal(t->nr_nodes, 3);
+	assert_true(node(t, "s1")->is_switch && !node(t, "h2")->is_switch);
+	topology_free(t);
+	t = load_good(DATA "good/tabs.json");
+	assert_int_equal(t->nr_links, 1);
+	topology_free(t);
+	t = load_good(DATA "good/alias.yaml");
+	assert_true(t->link[1].loss > 0.0199 && t->link[1].loss < 0.0201);
+	assert_int_equal(t->job[1].workload.sizes.nr, 1);
+	assert_int_equal(t->job[0].workload.sizes.nr, 1);
+	topology_free(t);
+}
+
+static void topology_load__shipped_files_can_run(void **state)
+{
+	glob_t g;
+
+	(void)state;
+	assert_int_equal(glob("topologies/*.yaml", 0, NULL, &g), 0);
+	assert_true(g.gl_pathc >= 5);
+	for (size_t i = 0; i < g.gl_pathc; i++) {
+		struct topology *t = load_good(g.gl_pathv[i]);
+		char *errors = check_netns(t, true, 0);
+
+		assert_string_equal(errors, "");
+		free(errors);
+		topology_free(t);
+	}
+	globfree(&g);
+}
+
+static void topology_check_netns__delay_is_refused(void **state)
+{
+	struct topology *t = load_good(DATA "good/full.yaml");
+	char *errors = check_netns(t, true, -1);
+
+	(void)state;
+	assert_string_equal(
+		errors,
+		DATA "good/full.yaml:14:5: error: the netns fabric has no delay/rate; remove them\n"
+		     "    - [h3, s1-p2, {delay: 5us, rate: 10G}]\n"
+		     "      ^\n");
+	free(errors);
+	topology_free(t);
+}
+
+static void topology_check_netns__jobs_are_wanted_only_to_run(void **state)
+{
+	struct topology *t = load_good(DATA "good/short.yaml");
+	char *errors = check_netns(t, true, -1);
+
+	(void)state;
+	assert_string_equal(errors,
+			    DATA "good/short.yaml:1:1: error: expected jobs to run, not none\n"
+				 "  hosts: [h1, h2]\n"
+				 "  ^\n");
+	free(errors);
+	errors = check_netns(t, false, 0);
+	assert_string_equal(errors, "");
+	free(errors);
+	topology_free(t);
+}
+
+static void topology_check_netns__two_switches_without_jobs(void **state)
+{
+	struct topology *t = load_good(DATA "good/p4.json");
+	char *errors = check_netns(t, false, -1);
+
+	(void)state;
+	assert_non_null(strstr(errors, "p4.json:9:9: error: expected one switch, not also s2"));
+	free(errors);
+	topology_free(t);
+}
+
+static void topology_share_parse__units_and_limits(void **state)
+{
+	static const char *const bad[] = { "",	    "%",
+					   "1.1",   "101%",
+					   "-1%",   "nan",
+					   "inf",   "1e-3",
+					   "0x1",   ".5",
+					   "1 %",   "1%%",
+					   "1.2.3", "00000000000000000000000000000000000001" };
+	double v = 7;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(topology_share_parse(bad[i], &v), -1);
+	assert_int_equal(topology_share_parse(NULL, &v), -1);
+	assert_true(v > 6.9 && v < 7.1); // untouched
+	assert_int_equal(topology_share_parse("1%", &v), 0);
+	assert_true(v > 0.00999 && v < 0.01001);
+	assert_int_equal(topology_share_parse("0.25", &v), 0);
+	assert_true(v > 0.2499 && v < 0.2501);
+	assert_int_equal(topology_share_parse("100%", &v), 0);
+	assert_true(v > 0.999 && v < 1.001);
+}
+
+static void topology_number_parse__range_and_text(void **state)
+{
+	uint64_t v = 7;
+
+	(void)state;
+	assert_int_equal(topology_number_parse("18446744073709551616", 0, UINT64_MAX, &v), -1);
+	assert_int_equal(topology_number_parse("9", 10, 20, &v), -1);
+	assert_int_equal(topology_number_parse("21", 10, 20, &v), -1);
+	assert_int_equal(topology_number_parse("1x", 0, 20, &v), -1);
+	assert_int_equal(topology_number_parse("-1", 0, 20, &v), -1);
+	assert_int_equal(topology_number_parse("", 0, 20, &v), -1);
+	assert_true(v == 7);
+	assert_int_equal(topology_number_parse("10", 10, 20, &v), 0);
+	assert_true(v == 10);
+}
+
+static void topology_job_command__workload_and_run(void **state)
+{
+	struct topology *t = load_good(DATA "good/full.yaml");
+	char text[256], small[16];
+
+	(void)state;
+	assert_int_equal(topology_job_command(&t->job[0], text, sizeof(text)), 0);
+	assert_string_equal(text,
+			    "exec tally-perf --sizes 4K,1000,16M -d int32 -o max -n 3 -w 0 -c 0");
+	assert_int_equal(topology_job_command(&t->job[1], text, sizeof(text)), 0);
+	assert_string_equal(text, "train --epochs 3");
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(topology_job_command(&t->job[i], small, sizeof(small)), -1);
+	topology_free(t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(topology_load__every_bad_file_has_its_errors),
+		cmocka_unit_test(topology_load__error_has_line_column_word_and_caret),
+		cmocka_unit_test(topology_load__at_most_20_errors),
+		cmocka_unit_test(topology_load__no_such_file_and_directory),
+		cmocka_unit_test(topology_load__endless_file_is_refused),
+		cmocka_unit_test(topology_load__nodes_of_full_file),
+		cmocka_unit_test(topology_load__links_of_full_file),
+		cmocka_unit_test(topology_load__jobs_of_full_file),
+		cmocka_unit_test(topology_load__addresses_left_out_are_chosen),
+		cmocka_unit_test(topology_load__p4_tutorial_json),
+		cmocka_unit_test(topology_load__lists_tabs_and_aliases),
+		cmocka_unit_test(topology_load__shipped_files_can_run),
+		cmocka_unit_test(topology_check_netns__delay_is_refused),
+		cmocka_unit_test(topology_check_netns__jobs_are_wanted_only_to_run),
+		cmocka_unit_test(topology_check_netns__two_switches_without_jobs),
+		cmocka_unit_test(topology_share_parse__units_and_limits),
+		cmocka_unit_test(topology_number_parse__range_and_text),
+		cmocka_unit_test(topology_job_command__workload_and_run),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A run of a topology: one loop that waits for output, ends of programs, signals and deadlines.
+//
+// A rank that fails does not end the others: they must notice by themselves and say what they miss.
+// From then on they have a grace time.  Signals go to the ranks first; the switch is stopped when
+// no rank is left.
+#include "topologies/runner.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "topologies/say.h"
+
+static const double grace_s = 400; // more than the 300 s after which operations end by themselves
+static const double end_s = 5;	   // from a request to end until it is enforced
+static const double progress_s = 0.5;
+
+struct poll_set {
+	struct pollfd fd[2 * RUNNER_RANKS_MAX + 5];
+	struct stream *stream[2 * RUNNER_RANKS_MAX + 5];
+	nfds_t nr;
+};
+
+static void poll_add(struct poll_set *p, int fd, struct stream *s)
+{
+	if (fd < 0)
+		return;
+	p->fd[p->nr] = (struct pollfd){ .fd = fd, .events = POLLIN };
+	p->stream[p->nr++] = s;
+}
+
+static void poll_fill(struct poll_set *p, struct runner *r)
+{
+	p->nr = 0;
+	poll_add(p, r->box->signals, NULL);
+	poll_add(p, r->box->lifeline, NULL);
+	poll_add(p, r->sw.ready_fd, NULL);
+	poll_add(p, r->sw.program.out.fd, &r->sw.program.out);
+	poll_add(p, r->sw.program.err.fd, &r->sw.program.err);
+	for (unsigned int i = 0; i < r->nr_ranks; i++) {
+		poll_add(p, r->rank[i].program.out.fd, &r->rank[i].program.out);
+		poll_add(p, r->rank[i].program.err.fd, &r->rank[i].program.err);
+	}
+}
+
+static bool program_take_end(struct program *p, pid_t pid, int status, const struct rusage *usage)
+{
+	if (p->pid != pid)
+		return false;
+	p->pid = 0;
+	p->ended = true;
+	p->status = status;
+	p->usage = *usage;
+	p->end_s = clock_s();
+	return true;
+}
+
+// Also reaps what lost its parent, which is process 1's duty.
+static void programs_reap(struct runner *r)
+{
+	struct rusage usage;
+	int status;
+	pid_t pid;
+
+	while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) {
+		if (program_take_end(&r->sw.program, pid, status, &usage))
+			runner_switch_ended(r);
+		for (unsigned int i = 0; i < r->nr_ranks; i++)
+			if (program_take_end(&r->rank[i].program, pid, status, &usage))
+				runner_rank_ended(r, &r->rank[i]);
+	}
+}
+
+static void interrupt_take(struct runner *r, int sig)
+{
+	if (r->nr_interrupts++) {
+		runner_ranks_signal(r, SIGKILL);
+		program_signal(&r->sw.program, SIGKILL);
+		return;
+	}
+	runner_ranks_signal(r, sig);
+	r->kill_s = clock_s() + end_s;
+}
+
+static void signals_take(struct runner *r)
+{
+	struct signalfd_siginfo info;
+
+	while (read(r->box->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD)
+			programs_reap(r);
+		else
+			interrupt_take(r, (int)info.ssi_signo);
+	}
+}
+
+void runner_failure(struct runner *r)
+{
+	double end = clock_s() + grace_s;
+
+	if (!r->options->shell_host && (r->deadline_s <= 0 || r->deadline_s > end))
+		r->deadline_s = end;
+}
+
+static void deadlines_check(struct runner *r)
+{
+	double now = clock_s();
+
+	if (r->sw.start_at > 0 && now >= r->sw.start_at)
+		runner_switch_restart(r);
+	if (r->kill_s > 0 && now >= r->kill_s) {
+		r->kill_s = 0;
+		runner_ranks_signal(r, SIGKILL);
+	}
+	if (r->deadline_s <= 0 || now < r->deadline_s)
+		return;
+	r->deadline_s = 0;
+	if (!runner_ranks_alive(r))
+		return;
+	screen_say(&r->screen, "%u of %u ranks still run after %.0f s and are ended",
+		   runner_ranks_alive(r), r->nr_ranks, now - r->begin_s);
+	for (unsigned int i = 0; i < r->nr_ranks; i++)
+		r->rank[i].given_up = r->rank[i].program.pid != 0;
+	r->failed = true; // even if they end well when asked
+	runner_ranks_signal(r, SIGTERM);
+	r->kill_s = now + end_s;
+}
+
+static void progress_say(struct runner *r)
+{
+	unsigned int nr_alive = runner_ranks_alive(r);
+	char text[96];
+
+	if (!r->screen.progress || !nr_alive || r->options->shell_host || clock_s() < r->say_s)
+		return;
+	r->say_s = clock_s() + progress_s;
+	snprintf(text, sizeof(text), "%u of %u ranks running, %.0f s", nr_alive, r->nr_ranks,
+		 clock_s() - r->begin_s);
+	screen_progress(&r->screen, text);
+}
+
+static double earlier(double seconds, double at_s)
+{
+	double left = at_s - clock_s();
+
+	return at_s <= 0 || left > seconds ? seconds : left > 0 ? left : 0;
+}
+
+void runner_turn(struct runner *r, double seconds)
+{
+	static struct poll_set set; // large, and filled anew each time
+	int nr;
+
+	seconds = earlier(seconds, r->sw.start_at);
+	seconds = earlier(seconds, r->kill_s);
+	seconds = earlier(seconds, r->deadline_s);
+	if (r->screen.progress && runner_ranks_alive(r) && !r->options->shell_host)
+		seconds = earlier(seconds, clock_s() + progress_s);
+	poll_fill(&set, r);
+	nr = poll(set.fd, set.nr, (int)(seconds * 1e3) + 1);
+	for (nfds_t i = 0; nr > 0 && i < set.nr; i++) {
+		if (!set.fd[i].revents)
+			continue;
+		if (set.stream[i])
+			stream_input(set.stream[i]);
+		else if (set.fd[i].fd == r->box->lifeline)
+			_exit(SANDBOX_FAILED); // nobody is outside: everything goes with us
+		else if (set.fd[i].fd == r->sw.ready_fd)
+			runner_switch_ready(r);
+	}
+	if (nr > 0)
+		signals_take(r); // last: it may close what was polled
+	deadlines_check(r);
+	progress_say(r);
+}
+
+static int runner_run(struct runner *r)
+{
+	const struct runner_options *o = r->options;
+
+	if (fabric_build(&r->fabric, o->topology, o->udp))
+		return -1;
+	say_note("%u links made", o->topology->nr_links);
+	if (runner_switch_start(r) || runner_switch_wait(r))
+		return -1;
+	if (!r->nr_interrupts && runner_ranks_start(r)) {
+		r->failed = true;
+		runner_ranks_signal(r, SIGKILL);
+	}
+	say_note("%u ranks started", r->nr_ranks);
+	while (runner_ranks_alive(r))
+		runner_turn(r, 3600);
+	screen_clear(&r->screen);
+	runner_switch_stop(r);
+	return 0;
+}
+
+int runner_main(const struct sandbox *box, void *context)
+{
+	struct runner *r = calloc(1, sizeof(*r));
+	int code = SANDBOX_FAILED;
+
+	if (!r) {
+		say_error("not enough memory");
+		return code;
+	}
+	r->options = context;
+	r->box = box;
+	r->sw.ready_fd = r->sw.program.out.fd = r->sw.program.err.fd = -1;
+	screen_init(&r->screen);
+	program_limits_raise();
+	if (runner_run(r) == 0)
+		code = summary_print(r);
+	free(r);
+	return code;
+}

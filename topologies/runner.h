@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A run of a topology: the switch, every rank of every job, what they print and how they end. */
+#ifndef TOPOLOGIES_RUNNER_H
+#define TOPOLOGIES_RUNNER_H
+
+#include <stdbool.h>
+
+#include "topologies/fabric.h"
+#include "topologies/program.h"
+#include "topologies/sandbox.h"
+#include "topologies/screen.h"
+#include "topologies/switchlog.h"
+#include "topologies/topology.h"
+
+enum { RUNNER_RANKS_MAX = 256, RUNNER_LABEL = 96, RUNNER_COMMAND = 8192 };
+
+struct runner_options {
+	struct topology *topology;
+	bool udp, verbose;
+	double timeout_s;	/* of the whole run; 0: none, but a grace time after a failure */
+	const char *shell_host; /* run no jobs but shell_argv there; NULL: run the jobs */
+	char *const *shell_argv;
+};
+
+struct runner_rank {
+	struct runner *runner;
+	struct program program;
+	const struct topology_job *job; /* NULL: the shell */
+	unsigned int rank;
+	const struct topology_node *node;
+	char label[RUNNER_LABEL];  /* "rank 2 on h3" */
+	char prefix[RUNNER_LABEL]; /* of its lines: "[h3 rank 2] " */
+	char last[STREAM_LINE];	   /* line of its stderr */
+	bool given_up;		   /* killed by us, as its time was up */
+};
+
+struct runner_switch {
+	struct program program;
+	const struct topology_node *node;
+	char prefix[RUNNER_LABEL];
+	struct switchlog log;
+	int ready_fd; /* -1: it is ready, or has ended */
+	bool ready;
+	bool stopping;	 /* SIGTERM is sent */
+	bool killed;	 /* it did not follow */
+	bool lost;	 /* it ended by itself and stays away */
+	double start_at; /* when to start it again; 0: not at all */
+	unsigned int nr_restarts;
+};
+
+struct runner {
+	const struct runner_options *options;
+	const struct sandbox *box;
+	struct screen screen;
+	struct fabric fabric;
+	struct runner_switch sw;
+	struct runner_rank rank[RUNNER_RANKS_MAX];
+	unsigned int nr_ranks;
+	unsigned int nr_interrupts; /* signals that asked us to end */
+	bool failed;		    /* one line has said why; the ranks' codes do not show it */
+	double begin_s;		    /* of the ranks */
+	double deadline_s;	    /* then the ranks must end; 0: none */
+	double kill_s;		    /* then they are killed; 0: nobody asked them to end */
+	double say_s;		    /* the next progress line */
+};
+
+/* A sandbox_main: context is the options. */
+int runner_main(const struct sandbox *box, void *context);
+
+/* runner_switch.c */
+int runner_switch_start(struct runner *r);
+/* Waits until it serves; -1 after saying what it printed. */
+int runner_switch_wait(struct runner *r);
+void runner_switch_ready(struct runner *r);
+void runner_switch_ended(struct runner *r);
+void runner_switch_restart(struct runner *r);
+/* SIGTERM, time, SIGKILL. */
+void runner_switch_stop(struct runner *r);
+
+/* runner_rank.c */
+/* Every rank of every job, or the shell; -1 after saying why. */
+int runner_ranks_start(struct runner *r);
+void runner_rank_ended(struct runner *r, struct runner_rank *k);
+unsigned int runner_ranks_alive(const struct runner *r);
+void runner_ranks_signal(struct runner *r, int sig);
+
+/* runner.c */
+/* Waits for an event, at most so long, and handles it. */
+void runner_turn(struct runner *r, double seconds);
+/* From the first failure on the others have a grace time. */
+void runner_failure(struct runner *r);
+
+/* summary.c: the tables at the end; returns the exit code. */
+int summary_print(struct runner *r);
+
+#endif

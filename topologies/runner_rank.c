@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The ranks of a run: their environment, output and end.
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "topologies/runner.h"
+#include "topologies/say.h"
+
+static const double host_command_s = 10;
+
+// Rank 0 speaks for the job: what it prints, such as a table, stays as it is.
+static void rank_pass_out(struct stream *s, const char *text, size_t len)
+{
+	struct runner_rank *k = s->owner;
+
+	screen_pass(&k->runner->screen, STDOUT_FILENO, text, len);
+}
+
+static void rank_pass_err(struct stream *s, const char *text, size_t len)
+{
+	struct runner_rank *k = s->owner;
+
+	screen_pass(&k->runner->screen, STDERR_FILENO, text, len);
+}
+
+static void rank_line_out(struct stream *s, const char *line)
+{
+	struct runner_rank *k = s->owner;
+
+	if (k->rank && k->runner->options->verbose)
+		screen_line(&k->runner->screen, STDOUT_FILENO, k->prefix, line);
+}
+
+static void rank_line_err(struct stream *s, const char *line)
+{
+	struct runner_rank *k = s->owner;
+
+	if (*line)
+		snprintf(k->last, sizeof(k->last), "%s", line);
+	if (k->rank)
+		screen_line(&k->runner->screen, STDERR_FILENO, k->prefix, line);
+}
+
+static void rank_describe(struct runner *r, struct runner_rank *k)
+{
+	const char *job = r->options->topology->nr_jobs > 1 ? k->job->name : "",
+		   *space = *job ? " " : "";
+
+	snprintf(k->label, sizeof(k->label), "%s%srank %u on %s", job, space, k->rank,
+		 k->node->name);
+	snprintf(k->prefix, sizeof(k->prefix), "[%s %s%srank %u] ", k->node->name, job, space,
+		 k->rank);
+}
+
+static int rank_start(struct runner *r, const struct topology_job *j, unsigned int rank)
+{
+	struct runner_rank *k = &r->rank[r->nr_ranks];
+	char command[RUNNER_COMMAND], rank_text[16], size_text[16], sh[] = "/bin/sh", c[] = "-c";
+	char *argv[] = { sh, c, command, NULL };
+	struct program_plan plan = { .ns = &r->fabric.node[j->rank_node[rank]],
+				     .argv = argv,
+				     .ready_fd = -1 };
+
+	*k = (struct runner_rank){ .runner = r, .job = j, .rank = rank };
+	k->node = &r->options->topology->node[j->rank_node[rank]];
+	rank_describe(r, k);
+	k->program.out = (struct stream){ .pass = rank ? NULL : rank_pass_out,
+					  .line_end = rank_line_out,
+					  .owner = k };
+	k->program.err = (struct stream){ .pass = rank ? NULL : rank_pass_err,
+					  .line_end = rank_line_err,
+					  .owner = k };
+	if (topology_job_command(j, command, sizeof(command)))
+		return say_error("the command of job %s is longer than %d bytes", j->name,
+				 RUNNER_COMMAND - 1);
+	snprintf(rank_text, sizeof(rank_text), "%u", rank);
+	snprintf(size_text, sizeof(size_text), "%u", j->ranks.nr);
+	program_plan_env(&plan, "TALLY_SWITCH", r->fabric.switch_ip);
+	program_plan_env(&plan, "TALLY_JOB", j->name);
+	program_plan_env(&plan, "TALLY_RANK", rank_text);
+	program_plan_env(&plan, "TALLY_SIZE", size_text);
+	program_plan_env(&plan, "FABRIC_HOST", k->node->name); // TALLY_* names belong to libtally
+	for (unsigned int i = 0; i < j->nr_env; i++)
+		program_plan_env(&plan, j->env[i].key, j->env[i].value);
+	if (program_start(&k->program, &plan))
+		return -1;
+	r->nr_ranks++;
+	return 0;
+}
+
+static int shell_start(struct runner *r)
+{
+	const struct runner_options *o = r->options;
+	int i = topology_node_find(o->topology, o->shell_host, strlen(o->shell_host));
+	struct runner_rank *k = &r->rank[0];
+	struct program_plan plan = { .ns = &r->fabric.node[i],
+				     .argv = o->shell_argv,
+				     .ready_fd = -1 };
+
+	*k = (struct runner_rank){ .runner = r, .node = &o->topology->node[i] };
+	k->program.out = (struct stream){ .fd = -1, .line_end = rank_line_out, .owner = k };
+	k->program.err = (struct stream){ .fd = -1, .line_end = rank_line_err, .owner = k };
+	plan.interactive = true;
+	program_plan_env(&plan, "TALLY_SWITCH", r->fabric.switch_ip);
+	program_plan_env(&plan, "FABRIC_HOST", k->node->name);
+	if (program_start(&k->program, &plan))
+		return -1;
+	r->nr_ranks++;
+	return 0;
+}
+
+// Routes and the like.  A failure is said, but is no reason not to try the jobs.
+static void host_commands_run(struct runner *r)
+{
+	const struct topology *t = r->options->topology;
+
+	for (unsigned int i = 0; i < t->nr_nodes; i++) {
+		for (unsigned int k = 0; k < t->node[i].commands.nr; k++) {
+			char command[RUNNER_COMMAND], sh[] = "/bin/sh", c[] = "-c";
+			char *argv[] = { sh, c, command, NULL };
+			struct program_plan plan = { .ns = &r->fabric.node[i],
+						     .argv = argv,
+						     .ready_fd = -1 };
+			int code, len = snprintf(command, sizeof(command), "%s",
+						 t->node[i].commands.item[k]);
+
+			if ((size_t)len >= sizeof(command)) {
+				screen_say(&r->screen,
+					   "%s: a command longer than %d bytes is not run",
+					   t->node[i].name, RUNNER_COMMAND - 1);
+				continue;
+			}
+			code = program_run(&plan, host_command_s);
+			if (code)
+				screen_say(&r->screen, "%s: '%s' %s (%d)", t->node[i].name, command,
+					   code < 0 ? "did not end in 10 s" : "failed", code);
+		}
+	}
+}
+
+int runner_ranks_start(struct runner *r)
+{
+	const struct topology *t = r->options->topology;
+
+	host_commands_run(r);
+	r->begin_s = clock_s();
+	if (r->options->timeout_s > 0)
+		r->deadline_s = r->begin_s + r->options->timeout_s;
+	if (r->options->shell_host)
+		return shell_start(r);
+	for (unsigned int j = 0; j < t->nr_jobs; j++) {
+		for (unsigned int k = 0; k < t->job[j].ranks.nr; k++) {
+			if (r->nr_ranks == RUNNER_RANKS_MAX)
+				return say_error("expected at most %d ranks in all jobs together",
+						 RUNNER_RANKS_MAX);
+			if (rank_start(r, &t->job[j], k))
+				return -1;
+		}
+	}
+	return 0;
+}
+
+void runner_rank_ended(struct runner *r, struct runner_rank *k)
+{
+	stream_finish(&k->program.out);
+	stream_finish(&k->program.err);
+	if (!k->job || program_code(k->program.status) == 0)
+		return;
+	screen_say(&r->screen, "%s %s%s%s%s", k->label, program_describe(k->program.status).text,
+		   k->given_up ? " as its time was up" : "", *k->last ? ": " : "", k->last);
+	runner_failure(r);
+}
+
+unsigned int runner_ranks_alive(const struct runner *r)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < r->nr_ranks; i++)
+		nr += r->rank[i].program.pid != 0;
+	return nr;
+}
+
+void runner_ranks_signal(struct runner *r, int sig)
+{
+	for (unsigned int i = 0; i < r->nr_ranks; i++)
+		program_signal(&r->rank[i].program, sig);
+}

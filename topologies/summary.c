@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The tables at the end of a run, and its exit code.
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "topologies/runner.h"
+
+static double usage_s(const struct rusage *u)
+{
+	return (double)(u->ru_utime.tv_sec + u->ru_stime.tv_sec) +
+	       (double)(u->ru_utime.tv_usec + u->ru_stime.tv_usec) / 1e6;
+}
+
+static int job_width(const struct topology *t)
+{
+	size_t width = strlen("job");
+
+	for (unsigned int i = 0; i < t->nr_jobs; i++)
+		if (strlen(t->job[i].name) > width)
+			width = strlen(t->job[i].name);
+	return (int)width;
+}
+
+static void ranks_print(const struct runner *r)
+{
+	int width = job_width(r->options->topology);
+
+	printf("\n%-*s  rank  %-15s  exit    wall s     cpu s\n", width, "job", "host");
+	for (unsigned int i = 0; i < r->nr_ranks; i++) {
+		const struct runner_rank *k = &r->rank[i];
+
+		printf("%-*s  %4u  %-15s  %4d  %8.2f  %8.2f\n", width, k->job->name, k->rank,
+		       k->node->name, program_code(k->program.status),
+		       k->program.end_s - k->program.start_s, usage_s(&k->program.usage));
+	}
+}
+
+static bool switch_is_clean(const struct runner_switch *sw)
+{
+	return !sw->lost && !sw->killed && program_code(sw->program.status) == 0;
+}
+
+// Totals are what it printed after it was asked to end.
+static void switch_print(struct runner_switch *sw)
+{
+	printf("\nswitch %s:\n", sw->node->name);
+	for (unsigned int i = switchlog_first(&sw->log, sw->log.mark);
+	     sw->stopping && i < sw->log.nr; i++)
+		if (!sw->lost && *switchlog_get(&sw->log, i)->text)
+			printf("  %s\n", switchlog_get(&sw->log, i)->text);
+	if (sw->nr_restarts)
+		printf("  started again %u times\n", sw->nr_restarts);
+	if (!switch_is_clean(sw))
+		printf("  %s%s\n", program_describe(sw->program.status).text,
+		       sw->lost	    ? " while the ranks were running"
+		       : sw->killed ? ": it did not end when asked to"
+				    : "");
+	printf("  cpu %.2f s\n", usage_s(&sw->program.usage));
+}
+
+int summary_print(struct runner *r)
+{
+	int worst = 0, code;
+
+	for (unsigned int i = 0; i < r->nr_ranks; i++) {
+		code = program_code(r->rank[i].program.status);
+		worst = code > worst ? code : worst;
+	}
+	if (!worst && (r->failed || !switch_is_clean(&r->sw)))
+		worst = 1;
+	if (r->nr_interrupts && (!worst || !r->nr_ranks))
+		worst = 128 + SIGINT;
+	if (r->options->shell_host)
+		return r->nr_ranks ? program_code(r->rank[0].program.status) : worst;
+	if (!r->nr_ranks) // nothing was run, and that was said
+		return worst;
+	ranks_print(r);
+	switch_print(&r->sw);
+	fflush(stdout);
+	return worst;
+}

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tally-fabric: runs the jobs of a topology file on a network made for them.
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/include/tally.h"
+#include "topologies/runner.h"
+#include "topologies/sandbox.h"
+#include "topologies/say.h"
+#include "topologies/topology.h"
+
+enum { EXIT_USAGE = 2 };
+enum {
+	OPTION_LOSS = 256,
+	OPTION_DUP,
+	OPTION_REORDER,
+	OPTION_SEED,
+	OPTION_MTU,
+	OPTION_DRIVER,
+	OPTION_TIMEOUT
+};
+
+static const char help[] =
+	"usage: tally-fabric run FILE [OPTION]... make the network of FILE and run its jobs there\n"
+	"       tally-fabric check FILE           only read FILE and say what is wrong with it\n"
+	"       tally-fabric shell FILE HOST [-- COMMAND [ARG]...]\n"
+	"                                         make the network, start the switch, and give a\n"
+	"                                         shell (or run COMMAND) in HOST\n"
+	"\n"
+	"The network is made of private namespaces and virtual Ethernet pairs: no root is needed,\n"
+	"and nothing is left when the program ends, however it ends.\n"
+	"\n"
+	"  --loss P             lose this share of the packets on every link, e.g. 1% or 0.01\n"
+	"  --dup P              send this share twice\n"
+	"  --reorder P          send this share late\n"
+	"  --seed N             of the random numbers for these\n"
+	"  --mtu N              of every link (1500)\n"
+	"  --driver af_packet   the switch has a packet port per link (default)\n"
+	"  --driver udp         the switch has one UDP socket; offloads stay on\n"
+	"  --timeout S          end the run after S seconds (default: 400 s after a failure)\n"
+	"  -v, --verbose        show the steps, and what all ranks and the switch print\n"
+	"  -h, --help           this text\n"
+	"  --version            the version\n"
+	"\n"
+	"Exit code: 0 if all ranks and the switch ended well, else the worst rank's;\n"
+	"2 for bad input; 125 without a network.\n";
+
+static const struct option options[] = {
+	{ "loss", required_argument, NULL, OPTION_LOSS },
+	{ "dup", required_argument, NULL, OPTION_DUP },
+	{ "reorder", required_argument, NULL, OPTION_REORDER },
+	{ "seed", required_argument, NULL, OPTION_SEED },
+	{ "mtu", required_argument, NULL, OPTION_MTU },
+	{ "driver", required_argument, NULL, OPTION_DRIVER },
+	{ "timeout", required_argument, NULL, OPTION_TIMEOUT },
+	{ "verbose", no_argument, NULL, 'v' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
+	{ NULL, 0, NULL, 0 },
+};
+
+struct arguments {
+	double loss, dup, reorder; /* < 0: not given */
+	bool seed_given, udp, verbose, help, version;
+	uint64_t seed, mtu, timeout;
+};
+
+static int value_bad(const char *name, const char *value, const char *expectation)
+{
+	return say_error("--%s: expected %s, not '%s'", name, expectation, value);
+}
+
+static int share_take(const char *name, double *to)
+{
+	if (topology_share_parse(optarg, to))
+		return value_bad(name, optarg, "a share such as 1% or 0.01");
+	return 0;
+}
+
+static int argument_take(struct arguments *a, int c)
+{
+	switch (c) {
+	case OPTION_LOSS:
+		return share_take("loss", &a->loss);
+	case OPTION_DUP:
+		return share_take("dup", &a->dup);
+	case OPTION_REORDER:
+		return share_take("reorder", &a->reorder);
+	case OPTION_SEED:
+		a->seed_given = true;
+		if (topology_number_parse(optarg, 0, UINT64_MAX, &a->seed))
+			return value_bad("seed", optarg, "a whole number");
+		return 0;
+	case OPTION_MTU:
+		if (topology_number_parse(optarg, 68, 65535, &a->mtu))
+			return value_bad("mtu", optarg, "68 to 65535");
+		return 0;
+	case OPTION_TIMEOUT:
+		if (topology_number_parse(optarg, 1, 1000000000, &a->timeout))
+			return value_bad("timeout", optarg, "a whole number of seconds");
+		return 0;
+	case OPTION_DRIVER:
+		a->udp = strcmp(optarg, "udp") == 0;
+		if (!a->udp && strcmp(optarg, "af_packet") != 0)
+			return value_bad("driver", optarg, "af_packet or udp");
+		return 0;
+	case 'v':
+		a->verbose = true;
+		return 0;
+	case 'h':
+		a->help = true;
+		return 0;
+	case 'V':
+		a->version = true;
+		return 0;
+	default: // getopt_long has said what is wrong
+		return -1;
+	}
+}
+
+static int arguments_parse(struct arguments *a, int argc, char **argv)
+{
+	*a = (struct arguments){ .loss = -1, .dup = -1, .reorder = -1 };
+	for (int c; (c = getopt_long(argc, argv, "vh", options, NULL)) != -1;)
+		if (argument_take(a, c))
+			return -1;
+	return 0;
+}
+
+// The command line overrides every link of the file.
+static void topology_override(struct topology *t, const struct arguments *a)
+{
+	for (unsigned int i = 0; i < t->nr_links; i++) {
+		struct topology_link *l = &t->link[i];
+
+		l->loss = a->loss >= 0 ? a->loss : l->loss;
+		l->dup = a->dup >= 0 ? a->dup : l->dup;
+		l->reorder = a->reorder >= 0 ? a->reorder : l->reorder;
+		l->mtu = a->mtu ? (unsigned int)a->mtu : l->mtu;
+	}
+	if (a->seed_given) {
+		t->seed_given = true;
+		t->seed = a->seed;
+	}
+}
+
+// tally-switch and tally-perf are found beside this program, before any others.
+static int path_extend(void)
+{
+	char self[PATH_MAX], all[2 * PATH_MAX];
+	const char *path = getenv("PATH");
+	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	if (len < 0)
+		return say_error("/proc/self/exe cannot be read: is /proc mounted?");
+	self[len] = 0;
+	slash = strrchr(self, '/');
+	if (!slash)
+		return 0;
+	*slash = 0;
+	if ((size_t)snprintf(all, sizeof(all), "%s:%s", self, path ? path : "/usr/bin:/bin") >=
+	    sizeof(all))
+		return say_error("PATH is too long");
+	return setenv("PATH", all, 1);
+}
+
+static int check_main(const struct topology *t)
+{
+	unsigned int nr_switches = 0, nr_ranks = 0;
+
+	for (unsigned int i = 0; i < t->nr_nodes; i++)
+		nr_switches += t->node[i].is_switch;
+	for (unsigned int i = 0; i < t->nr_jobs; i++)
+		nr_ranks += t->job[i].ranks.nr;
+	printf("%s: hosts %u, switches %u, links %u, jobs %u, ranks %u\n", t->path,
+	       t->nr_nodes - nr_switches, nr_switches, t->nr_links, t->nr_jobs, nr_ranks);
+	return 0;
+}
+
+static int host_check(const struct topology *t, const char *name)
+{
+	int i = topology_node_find(t, name, strlen(name));
+
+	if (i >= 0 && !t->node[i].is_switch)
+		return 0;
+	return say_error("%s: expected the name of a host, not '%s'", t->path, name);
+}
+
+static int fabric_main(struct topology *t, const struct arguments *a, char **shell)
+{
+	static char sh[] = "/bin/sh";
+	char *own = getenv("SHELL"), *own_argv[] = { own && *own == '/' ? own : sh, NULL };
+	struct runner_options o = { .topology = t, .udp = a->udp, .verbose = a->verbose };
+
+	if (shell) {
+		o.shell_host = shell[0];
+		o.shell_argv = shell[1] ? shell + 1 : own_argv;
+		if (host_check(t, o.shell_host))
+			return EXIT_USAGE;
+	}
+	topology_override(t, a);
+	if (topology_check_netns(t, !shell, stderr))
+		return EXIT_USAGE;
+	if (fabric_check(t, a->udp) || path_extend())
+		return EXIT_USAGE;
+	o.timeout_s = (double)a->timeout;
+	return sandbox_run(runner_main, shell != NULL, &o);
+}
+
+static int command_main(int argc, char **argv, const struct arguments *a)
+{
+	const char *command = argv[0];
+	bool shell = strcmp(command, "shell") == 0;
+	struct topology *t;
+	int rc;
+
+	if (!shell && strcmp(command, "run") != 0 && strcmp(command, "check") != 0) {
+		say_error("expected run, check or shell, not '%s' (see --help)", command);
+		return EXIT_USAGE;
+	}
+	if (argc < 2 + shell || (!shell && argc > 2)) {
+		say_error("expected %s after %s (see --help)",
+			  shell ? "a FILE and a HOST" : "one FILE", command);
+		return EXIT_USAGE;
+	}
+	t = topology_load(argv[1], stderr);
+	if (!t)
+		return EXIT_USAGE;
+	if (strcmp(command, "check") == 0)
+		rc = check_main(t);
+	else
+		rc = fabric_main(t, a, shell ? argv + 2 : NULL);
+	topology_free(t);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	struct arguments a;
+
+	if (arguments_parse(&a, argc, argv))
+		return EXIT_USAGE;
+	say_init(a.verbose);
+	if (a.help || a.version) {
+		fputs(a.help ? help : "tally-fabric " TALLY_VERSION_STRING "\n", stdout);
+		return 0;
+	}
+	if (optind == argc) {
+		fputs(help, stderr);
+		return EXIT_USAGE;
+	}
+	return command_main(argc - optind, argv + optind, &a);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A topology file as data: hosts, switches, the links between them, and the jobs to run. */
+#ifndef TOPOLOGIES_TOPOLOGY_H
+#define TOPOLOGIES_TOPOLOGY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum {
+	TOPOLOGY_NAME_MAX = 15, /* a node's name is also a host name and part of interface names */
+	TOPOLOGY_NODES_MAX = 250,
+	TOPOLOGY_LINKS_MAX = 500,
+	TOPOLOGY_PORT_MAX = 999,
+	TOPOLOGY_JOBS_MAX = 32,
+	TOPOLOGY_JOB_NAME_MAX = 63, /* what a JOIN message carries */
+	TOPOLOGY_LIST_MAX = 64,	    /* also the most ranks of one job */
+	TOPOLOGY_ENV_MAX = 32,
+	TOPOLOGY_FILE_MAX = 1 << 20,
+};
+
+/* Where something stands in the file, both from 0. */
+struct topology_place {
+	size_t line, column;
+};
+
+struct topology_list {
+	const char *item[TOPOLOGY_LIST_MAX];
+	unsigned int nr;
+};
+
+struct topology_node {
+	const char *name;
+	struct topology_place place;
+	bool is_switch;
+	bool restart;	     /* a switch: start it again when it dies */
+	bool ip_given;	     /* in the file, not chosen by us */
+	uint32_t ip;	     /* host byte order */
+	unsigned int prefix; /* bits */
+	uint64_t mac;	     /* of eth0, in the low 48 bits */
+	unsigned int nr_links;
+	struct topology_list commands; /* run in a host before its ranks */
+};
+
+struct topology_end {
+	unsigned int node; /* index into topology.node */
+	unsigned int port; /* of a switch, from 1; of a host: its port-th link, from 0 */
+};
+
+/* Shares are 0 to 1. */
+struct topology_link {
+	struct topology_place place;
+	struct topology_end end[2];
+	bool delay_given, rate_given;
+	uint64_t delay_ns, rate_bps;
+	double loss, reorder, dup;
+	unsigned int mtu; /* 0: the default */
+};
+
+struct topology_workload {
+	bool given;
+	struct topology_list sizes;
+	const char *dtype, *op;
+	uint64_t iterations, warmup, check;
+};
+
+struct topology_env {
+	const char *key, *value;
+};
+
+struct topology_job {
+	struct topology_place place;
+	const char *name;
+	struct topology_list ranks;		   /* names of hosts */
+	unsigned int rank_node[TOPOLOGY_LIST_MAX]; /* the same as indices */
+	const char *run;			   /* NULL: the workload */
+	struct topology_workload workload;
+	struct topology_env env[TOPOLOGY_ENV_MAX];
+	unsigned int nr_env;
+};
+
+struct topology {
+	unsigned int nr_nodes, nr_links, nr_jobs;
+	bool seed_given;
+	uint64_t seed;
+	struct topology_node node[TOPOLOGY_NODES_MAX];
+	struct topology_link link[TOPOLOGY_LINKS_MAX];
+	struct topology_job job[TOPOLOGY_JOBS_MAX];
+	char *path; /* these three are ours: the strings above point into document */
+	char *text;
+	size_t size;
+	void *document;
+};
+
+/*
+ * Reads a file and fills in what it leaves out.  Errors go to `errors` as file:line:column: error:
+ * ..., with the line and a caret, at most 20; then NULL comes back.  The caller frees the result.
+ */
+struct topology *topology_load(const char *path, FILE *errors);
+void topology_free(struct topology *t);
+
+/*
+ * 0 if real namespaces can show this topology, -1 after saying why not.  with_jobs: there is also
+ * work.
+ */
+int topology_check_netns(struct topology *t, bool with_jobs, FILE *errors);
+
+/* The index of a node by its name, -1: none. */
+int topology_node_find(const struct topology *t, const char *name, size_t len);
+
+/*
+ * A share such as 1% or 0.01 (0 to 1), or a whole number in [min, max]; 0, or -1 and *out
+ * untouched.
+ */
+int topology_share_parse(const char *text, double *out);
+int topology_number_parse(const char *text, uint64_t min, uint64_t max, uint64_t *out);
+
+/* The shell command of each rank of a job; 0, or -1 if it does not fit. */
+int topology_job_command(const struct topology_job *j, char *text, size_t size);
+
+#endif

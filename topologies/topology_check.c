@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What no single key of a topology file can tell: addresses that clash or are left out, and hosts
+// without links.
+#include <string.h>
+
+#include "topologies/topology.h"
+#include "topologies/topology_reader.h"
+
+enum { HOST_LAST = 253 };
+
+#define NET_DEFAULT UINT32_C(0x0a000000)     /* 10.0.0.0/24 */
+#define SWITCH_DEFAULT UINT32_C(0x0a0000fe)  /* 10.0.0.254 */
+#define MAC_DEFAULT UINT64_C(0x020000000000) /* locally administered, one interface */
+
+struct ip_text {
+	char text[16];
+};
+
+static struct ip_text ip_text(uint32_t ip)
+{
+	struct ip_text t;
+
+	snprintf(t.text, sizeof(t.text), "%u.%u.%u.%u", ip >> 24, ip >> 16 & 255, ip >> 8 & 255,
+		 ip & 255);
+	return t;
+}
+
+static const struct topology_node *ip_owner(const struct topology *t, uint32_t ip)
+{
+	for (unsigned int i = 0; i < t->nr_nodes; i++)
+		if (t->node[i].ip == ip)
+			return &t->node[i];
+	return NULL;
+}
+
+static const struct topology_node *mac_owner(const struct topology *t, uint64_t mac)
+{
+	for (unsigned int i = 0; i < t->nr_nodes; i++)
+		if (t->node[i].mac == mac)
+			return &t->node[i];
+	return NULL;
+}
+
+static void duplicates_check(struct reader *r)
+{
+	const struct topology *t = r->topology;
+
+	for (unsigned int i = 0; i < t->nr_nodes; i++) {
+		const struct topology_node *n = &t->node[i], *o = n->ip ? ip_owner(t, n->ip) : n;
+
+		if (o != n)
+			reader_error(r, n->place,
+				     "expected an address of its own for %s, not %s: %s has it",
+				     n->name, ip_text(n->ip).text, o->name);
+		o = n->mac ? mac_owner(t, n->mac) : n;
+		if (o != n)
+			reader_error(r, n->place,
+				     "expected a MAC address of its own for %s, not %s's", n->name,
+				     o->name);
+	}
+}
+
+// The n-th host gets 10.0.0.n, or the next that is free.
+static uint32_t ip_choose(const struct topology *t, uint32_t n)
+{
+	for (uint32_t k = 0; k < HOST_LAST; k++) {
+		uint32_t ip = NET_DEFAULT + (n - 1 + k) % HOST_LAST + 1;
+
+		if (!ip_owner(t, ip))
+			return ip;
+	}
+	return 0;
+}
+
+static void addresses_choose(struct reader *r)
+{
+	struct topology *t = r->topology;
+	uint32_t nr_hosts = 0;
+
+	for (unsigned int i = 0; i < t->nr_nodes; i++) {
+		struct topology_node *n = &t->node[i];
+
+		if (n->is_switch) {
+			if (!n->ip &&
+			    !ip_owner(t, SWITCH_DEFAULT)) { // further switches need none yet
+				n->ip = SWITCH_DEFAULT;
+				n->prefix = 32;
+			}
+			continue;
+		}
+		nr_hosts++;
+		if (!n->ip) {
+			n->ip = ip_choose(t, nr_hosts);
+			n->prefix = 24;
+		}
+		for (uint64_t mac = MAC_DEFAULT + nr_hosts; !n->mac; mac++)
+			n->mac = mac_owner(t, mac) ? 0 : mac;
+		if (!n->ip)
+			reader_error(r, n->place,
+				     "expected an ip for %s: 10.0.0.0/24 has no free one", n->name);
+	}
+}
+
+static const struct topology_node *switch_first(const struct topology *t)
+{
+	for (unsigned int i = 0; i < t->nr_nodes; i++)
+		if (t->node[i].is_switch)
+			return &t->node[i];
+	return NULL;
+}
+
+// The link whose host end is eth0: the host's address is there.
+static bool host_meets(const struct topology *t, const struct topology_node *host,
+		       const struct topology_node *sw)
+{
+	for (unsigned int i = 0; i < 2 * t->nr_links; i++) {
+		const struct topology_end *e = &t->link[i / 2].end[i % 2],
+					  *o = &t->link[i / 2].end[1 - i % 2];
+
+		if (&t->node[e->node] == host && e->port == 0 && &t->node[o->node] == sw)
+			return true;
+	}
+	return false;
+}
+
+static bool net_contains(const struct topology_node *host, uint32_t ip)
+{
+	return ((host->ip ^ ip) & (UINT32_MAX << (32 - host->prefix))) == 0;
+}
+
+static void switches_check(struct reader *r)
+{
+	const struct topology *t = r->topology;
+	const struct topology_node *sw = switch_first(t);
+
+	if (!sw)
+		reader_error(r, (struct topology_place){ 0, 0 }, "expected one switch, not none");
+	for (unsigned int i = 0; sw && i < t->nr_nodes; i++)
+		if (t->node[i].is_switch && &t->node[i] != sw)
+			reader_error(r, t->node[i].place,
+				     "expected one switch, not also %s: jobs run on a single "
+				     "switch (%s)",
+				     t->node[i].name, sw->name);
+	if (sw && !sw->ip)
+		reader_error(r, sw->place, "expected an ip for %s: a host has %s", sw->name,
+			     ip_text(SWITCH_DEFAULT).text);
+}
+
+static void hosts_check(struct reader *r)
+{
+	const struct topology *t = r->topology;
+	const struct topology_node *sw = switch_first(t);
+
+	for (unsigned int i = 0; sw && i < t->nr_nodes; i++) {
+		const struct topology_node *n = &t->node[i];
+
+		if (n->is_switch && n->nr_links == 0)
+			reader_error(r, n->place, "expected a link to switch %s, not none",
+				     n->name);
+		else if (!n->is_switch && n->nr_links == 0)
+			reader_error(r, n->place,
+				     "expected a link of host %s such as [%s, %s-p1], not none",
+				     n->name, n->name, sw->name);
+		else if (!n->is_switch && !host_meets(t, n, sw))
+			reader_error(r, n->place,
+				     "expected the first link of host %s to end at switch %s",
+				     n->name, sw->name);
+		else if (!n->is_switch && sw->ip && !net_contains(n, sw->ip))
+			reader_error(r, n->place,
+				     "expected %s's address %s in the network of host %s, "
+				     "%s/%u (set ip of %s)",
+				     sw->name, ip_text(sw->ip).text, n->name, ip_text(n->ip).text,
+				     n->prefix, sw->name);
+	}
+}
+
+// What only a file that is to run must fulfil.
+static void runnable_check(struct reader *r)
+{
+	switches_check(r);
+	if (r->nr_errors == 0)
+		hosts_check(r);
+}
+
+void reader_complete(struct reader *r)
+{
+	duplicates_check(r);
+	if (r->nr_errors == 0)
+		addresses_choose(r);
+	if (r->nr_errors == 0 && r->topology->nr_jobs)
+		runnable_check(r);
+}
+
+int topology_check_netns(struct topology *t, bool with_jobs, FILE *errors)
+{
+	struct reader r = { .topology = t, .document = t->document, .errors = errors };
+
+	runnable_check(&r);
+	for (unsigned int i = 0; i < t->nr_links; i++)
+		if (t->link[i].delay_given || t->link[i].rate_given)
+			reader_error(&r, t->link[i].place,
+				     "the netns fabric has no delay/rate; remove them");
+	if (with_jobs && t->nr_jobs == 0)
+		reader_error(&r, (struct topology_place){ 0, 0 }, "expected jobs to run, not none");
+	return r.nr_errors ? -1 : 0;
+}

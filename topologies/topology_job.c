@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Jobs of a topology file: who takes part, and the command or workload that its ranks run.
+#include <string.h>
+
+#include "topologies/topology.h"
+#include "topologies/topology_reader.h"
+
+static bool word_in(const char *word, const char *const *list)
+{
+	for (; word && *list; list++)
+		if (strcmp(word, *list) == 0)
+			return true;
+	return false;
+}
+
+static void read_dtype(struct reader *r, yaml_node_t *n, void *to)
+{
+	static const char *const dtypes[] = { "float32", "int32", NULL };
+
+	if (word_in(reader_text(n), dtypes))
+		*(const char **)to = reader_text(n);
+	else
+		reader_expected(r, n, "float32 or int32");
+}
+
+static void read_op(struct reader *r, yaml_node_t *n, void *to)
+{
+	static const char *const ops[] = { "sum", "avg", "max", "min", NULL };
+
+	if (word_in(reader_text(n), ops))
+		*(const char **)to = reader_text(n);
+	else
+		reader_expected(r, n, "sum, avg, max or min");
+}
+
+// Digits and K, M or G: the text is later part of a command, so nothing else may be in it.
+static bool size_is_good(const char *s)
+{
+	size_t len = s ? strspn(s, "0123456789") : 0;
+
+	return len && len <= 12 && (!s[len] || (strchr("KMG", s[len]) && !s[len + 1]));
+}
+
+static void read_sizes(struct reader *r, yaml_node_t *n, void *to)
+{
+	struct topology_list *l = to;
+	unsigned int nr = n->type == YAML_SEQUENCE_NODE ? reader_list_length(n) : 1;
+
+	if (n->type == YAML_MAPPING_NODE || nr == 0 || nr > TOPOLOGY_LIST_MAX) {
+		reader_expected(r, n, "a list of 1 to 64 sizes such as [64K, 1M]");
+		return;
+	}
+	for (unsigned int i = 0; i < nr; i++) {
+		yaml_node_t *item = n->type == YAML_SEQUENCE_NODE ? reader_list_item(r, n, i) : n;
+
+		if (size_is_good(reader_text(item)))
+			l->item[l->nr++] = reader_text(item);
+		else
+			reader_expected(r, item, "a size in bytes such as 1000, 64K or 1M");
+	}
+}
+
+static void read_iterations(struct reader *r, yaml_node_t *n, void *to)
+{
+	(void)reader_read_whole(r, n, (struct reader_whole){ 1, 1000000 }, to);
+}
+
+static void read_warmup(struct reader *r, yaml_node_t *n, void *to)
+{
+	(void)reader_read_whole(r, n, (struct reader_whole){ 0, 1000000 }, to);
+}
+
+static void read_check(struct reader *r, yaml_node_t *n, void *to)
+{
+	(void)reader_read_whole(r, n, (struct reader_whole){ 0, 1 }, to);
+}
+
+static const struct reader_key workload_keys[] = {
+	{ "sizes", read_sizes, offsetof(struct topology_workload, sizes), true },
+	{ "dtype", read_dtype, offsetof(struct topology_workload, dtype), false },
+	{ "op", read_op, offsetof(struct topology_workload, op), false },
+	{ "iterations", read_iterations, offsetof(struct topology_workload, iterations), false },
+	{ "warmup", read_warmup, offsetof(struct topology_workload, warmup), false },
+	{ "check", read_check, offsetof(struct topology_workload, check), false },
+	{ NULL, NULL, 0, false },
+};
+
+static void read_workload(struct reader *r, yaml_node_t *n, void *to)
+{
+	struct topology_workload *w = to;
+
+	*w = (struct topology_workload){ .given = true,
+					 .dtype = "float32",
+					 .op = "sum",
+					 .iterations = 20,
+					 .warmup = 1,
+					 .check = 1 };
+	reader_read_mapping(r, n, workload_keys, w, "a workload such as {sizes: [64K, 1M]}");
+}
+
+static void read_job_name(struct reader *r, yaml_node_t *n, void *to)
+{
+	static const char letters[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+	struct topology_job *j = to;
+	const char *s = reader_text(n);
+
+	if (!s || !*s || strlen(s) > TOPOLOGY_JOB_NAME_MAX || strspn(s, letters) != strlen(s)) {
+		reader_expected(r, n, "a job's name: 1 to 63 letters, digits, '-', '_' and '.'");
+		return;
+	}
+	for (unsigned int i = 0; i < r->topology->nr_jobs; i++) {
+		const struct topology_job *o = &r->topology->job[i];
+
+		if (o != j && o->name && strcmp(o->name, s) == 0) {
+			reader_error_node(
+				r, n,
+				"expected a new job name, not '%s': the job of line %zu has it", s,
+				o->place.line + 1);
+			return;
+		}
+	}
+	j->name = s;
+}
+
+static void read_ranks(struct reader *r, yaml_node_t *n, void *to)
+{
+	struct topology_job *j = to;
+	unsigned int before = r->nr_errors;
+
+	reader_read_list(r, n, &j->ranks);
+	if (r->nr_errors != before)
+		return;
+	if (j->ranks.nr == 0)
+		reader_error_node(r, n, "expected at least one rank, not an empty list");
+	for (unsigned int k = 0; k < j->ranks.nr; k++) {
+		int i = topology_node_find(r->topology, j->ranks.item[k], strlen(j->ranks.item[k]));
+
+		if (i < 0)
+			reader_expected(r, reader_list_item(r, n, k), "the name of a host");
+		else if (r->topology->node[i].is_switch)
+			reader_error_node(r, reader_list_item(r, n, k),
+					  "expected a host, not switch %s", j->ranks.item[k]);
+		else
+			j->rank_node[k] = (unsigned int)i;
+	}
+}
+
+static bool env_key_is_good(const char *s)
+{
+	static const char letters[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+
+	return s && *s && strspn(s, letters) == strlen(s) && (*s < '0' || *s > '9');
+}
+
+static void read_env(struct reader *r, yaml_node_t *n, void *to)
+{
+	struct topology_job *j = to;
+
+	if (n->type != YAML_MAPPING_NODE) {
+		reader_expected(r, n,
+				"a mapping of environment variables such as {TALLY_WINDOW: 64}");
+		return;
+	}
+	for (yaml_node_pair_t *p = n->data.mapping.pairs.start;
+	     p < n->data.mapping.pairs.top && !reader_is_full(r); p++) {
+		yaml_node_t *k = reader_node(r, p->key), *v = reader_node(r, p->value);
+
+		if (!env_key_is_good(reader_text(k))) {
+			reader_expected(r, k, "the name of an environment variable");
+		} else if (!reader_text(v)) {
+			reader_expected(r, v, "text");
+		} else if (j->nr_env == TOPOLOGY_ENV_MAX) {
+			reader_error_node(r, k, "expected at most %d variables, not more",
+					  TOPOLOGY_ENV_MAX);
+			return;
+		} else if (!reader_key_repeats(r, n, p)) {
+			j->env[j->nr_env++] =
+				(struct topology_env){ reader_text(k), reader_text(v) };
+		}
+	}
+}
+
+static const struct reader_key job_keys[] = {
+	{ "name", read_job_name, 0, true }, // these two see the whole job
+	{ "ranks", read_ranks, 0, true },
+	{ "run", reader_read_text, offsetof(struct topology_job, run), false },
+	{ "workload", read_workload, offsetof(struct topology_job, workload), false },
+	{ "env", read_env, 0, false },
+	{ NULL, NULL, 0, false },
+};
+
+void reader_read_job(struct reader *r, yaml_node_t *n)
+{
+	struct topology *t = r->topology;
+	struct topology_job *j = &t->job[t->nr_jobs];
+	unsigned int before = r->nr_errors;
+
+	if (t->nr_jobs == TOPOLOGY_JOBS_MAX) {
+		reader_error_node(r, n, "expected at most %d jobs, not more", TOPOLOGY_JOBS_MAX);
+		return;
+	}
+	t->nr_jobs++;
+	j->place = reader_place(n);
+	reader_read_mapping(r, n, job_keys, j,
+			    "a job such as {name: sums, ranks: [h1, h2], run: command}");
+	if (r->nr_errors != before)
+		return;
+	if (!j->run == !j->workload.given)
+		reader_error_node(r, n, "expected either 'run' or 'workload' in job %s, not %s",
+				  j->name, j->run ? "both" : "neither");
+}
+
+int topology_job_command(const struct topology_job *j, char *text, size_t size)
+{
+	const struct topology_workload *w = &j->workload;
+	size_t len;
+
+	if (j->run)
+		return (size_t)snprintf(text, size, "%s", j->run) < size ? 0 : -1;
+	len = (size_t)snprintf(text, size, "exec tally-perf --sizes ");
+	for (unsigned int i = 0; i < w->sizes.nr && len < size; i++)
+		len += (size_t)snprintf(text + len, size - len, "%s%s", i ? "," : "",
+					w->sizes.item[i]);
+	if (len < size)
+		len += (size_t)snprintf(text + len, size - len,
+					" -d %s -o %s -n %llu -w %llu -c %llu", w->dtype, w->op,
+					(unsigned long long)w->iterations,
+					(unsigned long long)w->warmup,
+					(unsigned long long)w->check);
+	return len < size ? 0 : -1;
+}
