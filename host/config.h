@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * config.h - every option of a communicator: one table that names, documents, parses and checks it.
+ *
+ * Precedence: tally_config_set(), environment, the file named by TALLY_CONF, what the launcher says
+ * (rank, size, job), default.
+ */
+#ifndef HOST_CONFIG_H
+#define HOST_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/wire.h"
+
+enum config_type {
+	CONFIG_UINT,	/* whole number; K, M, G multiply by 1024 */
+	CONFIG_SECONDS, /* decimal, kept as ns */
+	CONFIG_MICROS,	/* decimal, kept as ns */
+	CONFIG_CHOICE,	/* one of the words in `allowed`, kept as its index; any case */
+	CONFIG_TEXT,
+	CONFIG_SWITCH,
+};
+
+struct config_option {
+	const char *key; /* of tally_config_set(); TALLY_ and the key in capitals is its variable */
+	const char *env;
+	const char *default_text; /* as a user would write it, "" if there is none */
+	const char *unit_text;	  /* "" if it has none */
+	const char *allowed;	  /* what a value may be, in words; CHOICE: "a|b|c" */
+	const char *meaning;	  /* one sentence */
+	enum config_type type;
+	double min, max;   /* numbers: as written; TEXT: max bytes */
+	uint32_t multiple; /* numbers: of what, 0: anything */
+	size_t offset;	   /* in struct config */
+};
+
+const struct config_option *config_options(size_t *nr);
+
+enum { CONFIG_NR_MAX = 32, CONFIG_PATH = 1024 };
+
+enum config_transport { CONFIG_UDP, CONFIG_INPROC };
+
+struct config_switch {
+	bool named;  /* the user named one */
+	bool inproc; /* or none was named */
+	uint32_t ip; /* host byte order */
+	uint16_t port;
+	char name[WIRE_NAME];	   /* of the embedded switch */
+	char text[WIRE_NAME + 32]; /* "10.0.0.254:48880", "inproc:name" */
+};
+
+/* The values in force. */
+struct config {
+	uint64_t rank, size;
+	char job[WIRE_NAME + 1];
+	struct config_switch sw;
+	uint64_t transport; /* enum config_transport */
+	char ifname[16];
+	uint64_t window;					/* 0: as many as slots */
+	uint64_t chunk;						/* P; 0: what the path carries */
+	uint64_t timeout_ns, join_timeout_ns, stall_warning_ns; /* 0: never */
+	uint64_t rto_min_ns;					/* 0: by transport */
+	uint64_t slots;
+	uint64_t debug; /* enum tally_log_level */
+	char debug_file[CONFIG_PATH];
+	char conf[CONFIG_PATH];
+	uint64_t kernels; /* 0: best */
+	uint64_t port;
+};
+
+struct config_error {
+	char text[512];
+};
+
+/* What tally_config_set() was told; indexes as in config_options(). */
+struct tally_config {
+	char *set[CONFIG_NR_MAX];
+};
+
+/* 0, or -1 and a sentence.  Checks the value, copies it; config is the caller's. */
+int config_set(struct tally_config *config, const char *key, const char *value,
+	       struct config_error *error);
+void config_clear(struct tally_config *config);
+
+/* set may be NULL.  0, or -1 and a sentence; *config is written only on success. */
+int config_resolve(struct config *config, const struct tally_config *set,
+		   struct config_error *error);
+
+/* Calls warn with a sentence for each variable of the environment that looks like ours and is not. */
+void config_unknown(void (*warn)(const char *text));
+
+/* The name quant_select() knows, NULL for the best. */
+const char *config_kernels(const struct config *config);
+
+#endif

@@ -1,0 +1,631 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// engine.c - moves an operation's chunks between the caller's memory and the transport.
+//
+// Data are touched twice, because the agreed exponent lies between: when a segment's exponents are
+// found, and when its elements go straight into the packets.  Results go straight from the packets
+// into the caller's memory.  In place works because a chunk's source is overwritten only by its own
+// result, after which it is never sent again.
+#include "host/engine.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "host/failure.h"
+#include "host/log.h"
+#include "proto/print.h"
+
+#define ENGINE_GAP_NS UINT64_C(1000000000)   /* see engine_gap() */
+#define ENGINE_SILENT_NS UINT64_C(150000000) /* questions are repeated every 100 ms */
+#define ENGINE_NO_ROOM_NS UINT64_C(50000)    /* look for room again */
+#define ENGINE_TEXT_OP 128
+
+uint64_t engine_clock(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* --- Failing ------------------------------------------------------------------------------------ */
+
+void engine_fail(struct engine *engine, int status)
+{
+	engine->status = status;
+	for (unsigned i = 0; i < COLL_OPS; i++) {
+		struct engine_op *op = engine->ops[i];
+
+		if (!op)
+			continue;
+		op->status = status;
+		op->done_ns = engine->now_ns;
+		engine->ops[i] = NULL;
+	}
+	if (status != TALLY_ABORTED)
+		log_print(TALLY_LOG_INFO, "rank %u: %s", engine->session.rank, engine->text);
+}
+
+/* Ends the epoch for all ranks, by our own judgement. */
+static void engine_break(struct engine *engine, int status, uint8_t cause)
+{
+	session_abort(&engine->session, cause, engine->now_ns);
+	engine_fail(engine, status);
+}
+
+static const char *engine_oldest(struct engine *engine, char out[ENGINE_TEXT_OP])
+{
+	const int op = coll_oldest(engine->coll);
+
+	if (op < 0)
+		return NULL;
+	print_desc(out, ENGINE_TEXT_OP, coll_desc(engine->coll, op));
+	return out;
+}
+
+/* --- Receiving ---------------------------------------------------------------------------------- */
+
+static void engine_result(struct engine *engine, const struct wire_msg *msg)
+{
+	struct coll_chunk chunk;
+	struct engine_op *op;
+	int origin;
+
+	switch (coll_input(engine->coll, msg, &chunk, engine->now_ns)) {
+	case COLL_TAKEN_D:
+		op = engine->ops[chunk.op];
+		op->nonfinite +=
+			quantizer_deliver(&engine->quantizer, &op->tensor, &chunk, msg->payload);
+		break;
+	case COLL_TAKEN_E:
+		op = engine->ops[chunk.op];
+		origin = wire_origin_rank(chunk.e + WIRE_E_ORIGIN);
+		if (origin >= 0 && (op->nonfinite_rank < 0 || origin < op->nonfinite_rank))
+			op->nonfinite_rank = origin;
+		break;
+	case COLL_DROPPED:
+		engine->stats.dropped++;
+		return;
+	case COLL_MISMATCH:
+		snprintf(engine->text, ENGINE_TEXT,
+			 "ranks disagree on operation %u: its descriptor came back changed; every rank calls "
+			 "tally_rejoin() and goes on from a step they agree on",
+			 coll_desc(engine->coll, chunk.op)->opno);
+		engine_break(engine, TALLY_MISMATCH, WIRE_CAUSE_MISMATCH);
+		return;
+	case COLL_BROKEN:
+		snprintf(engine->text, ENGINE_TEXT,
+			 "the switch %s sent a result without values: it does not keep the protocol",
+			 engine->config.sw.text);
+		engine_break(engine, TALLY_PROTOCOL, WIRE_CAUSE_PROTOCOL);
+		return;
+	}
+	engine->since_ns = engine->now_ns;
+	engine->warned = false;
+}
+
+static void engine_reply(struct engine *engine, const struct wire_msg *msg)
+{
+	for (unsigned i = 0; i < ENGINE_PROBES; i++) {
+		struct engine_probe *probe = &engine->probes[i];
+
+		if (!probe->used || probe->slot != msg->slot || probe->round != msg->round)
+			continue;
+		probe->used = false;
+		coll_answer(engine->coll, session_status(&engine->session), msg->slot, msg->round,
+			    probe->sent_ns, engine->now_ns);
+		return;
+	}
+}
+
+static void engine_status(struct engine *engine, const struct wire_msg *msg)
+{
+	const bool forgotten = engine->session.forgotten;
+	const enum session_event event = session_input(&engine->session, msg, engine->now_ns);
+
+	if (engine->session.state == SESSION_JOINING)
+		engine->joined |= session_status(&engine->session)->joined;
+	if (event == SESSION_REPLY)
+		engine_reply(engine, msg);
+	else
+		engine_event(engine, event, forgotten);
+}
+
+static void engine_packet(struct engine *engine, const struct transport_pkt *pkt)
+{
+	struct wire_msg msg;
+
+	engine->stats.rx_bytes += pkt->len;
+	if (wire_parse(&msg, pkt->data, pkt->len) != WIRE_OK) {
+		engine->stats.dropped++;
+		return;
+	}
+	/* A failure earlier in the burst may have ended the epoch. */
+	if (msg.type == WIRE_RESULT && engine->session.state == SESSION_RUNNING && !engine->status)
+		engine_result(engine, &msg);
+	else if (msg.type == WIRE_STATUS)
+		engine_status(engine, &msg);
+	else
+		engine->stats.dropped++;
+}
+
+static unsigned engine_receive(struct engine *engine)
+{
+	const struct transport_ops *ops = engine->transport->ops;
+	struct transport_pkt pkts[TRANSPORT_BURST];
+	const uint64_t begin_ns = engine->now_ns;
+	const unsigned nr = ops->recv(engine->transport, pkts, TRANSPORT_BURST);
+	uint64_t end_ns;
+
+	if (!nr)
+		return 0;
+	engine->now_ns = engine_clock();
+	engine->stats.wire_ns += engine->now_ns - begin_ns;
+	engine->asked_ns = 0;
+	engine->stats.rx_packets += nr;
+	for (unsigned i = 0; i < nr; i++)
+		engine_packet(engine, &pkts[i]);
+	ops->release(engine->transport);
+	end_ns = engine_clock();
+	engine->stats.convert_ns += end_ns - engine->now_ns;
+	engine->now_ns = end_ns;
+	return nr;
+}
+
+/* --- Sending ------------------------------------------------------------------------------------ */
+
+/* The chunk that could not go is lost to the protocol; only its size is a reason to give up. */
+static void engine_send_failed(struct engine *engine)
+{
+	struct transport *transport = engine->transport;
+	const int why = transport->failed;
+	enum session_event event;
+
+	transport->failed = 0;
+	if (why != EMSGSIZE) {
+		log_print(TALLY_LOG_TRACE, "rank %u: packet lost: %s", engine->session.rank,
+			  strerror(why));
+		return;
+	}
+	event = session_too_large(&engine->session, transport->p, engine->now_ns);
+	if (event != SESSION_NOTHING) {
+		engine_event(engine, event, false);
+	} else if (engine->session.state == SESSION_RUNNING && !engine->status &&
+		   transport->p < session_status(&engine->session)->p) {
+		snprintf(engine->text, ENGINE_TEXT,
+			 "the path to the switch %s carries chunks of %u bytes any more, not the %u agreed; every "
+			 "rank calls tally_rejoin()",
+			 engine->config.sw.text, transport->p, session_status(&engine->session)->p);
+		engine_break(engine, TALLY_SYSTEM, WIRE_CAUSE_ABORTED);
+	}
+}
+
+/* Offers what is built; whether all of it is gone. */
+static bool engine_flush(struct engine *engine)
+{
+	uint64_t begin_ns;
+	unsigned nr;
+
+	if (engine->tx_at == engine->tx_nr)
+		return true;
+	begin_ns = engine_clock();
+	do {
+		nr = engine->transport->ops->send(engine->transport, engine->tx + engine->tx_at,
+						  engine->tx_nr - engine->tx_at);
+		for (unsigned i = 0; i < nr; i++)
+			engine->stats.tx_bytes += engine->tx[engine->tx_at++].len;
+		engine->stats.tx_packets += nr;
+		if (engine->transport->failed)
+			engine_send_failed(engine);
+	} while (nr && engine->tx_at < engine->tx_nr);
+	engine->stats.wire_ns += engine_clock() - begin_ns;
+	if (engine->tx_at < engine->tx_nr) {
+		engine->send_at_ns = begin_ns + ENGINE_NO_ROOM_NS;
+		return false;
+	}
+	engine->tx_at = engine->tx_nr = 0;
+	return true;
+}
+
+static uint8_t *engine_packet_new(struct engine *engine, uint32_t len)
+{
+	uint8_t *data = engine->transport->ops->alloc(engine->transport, len);
+
+	if (data)
+		engine->tx[engine->tx_nr++] = (struct transport_pkt){ .data = data, .len = len };
+	return data;
+}
+
+/* What is left of the last burst, then control messages that are due. */
+static void engine_control(struct engine *engine)
+{
+	for (unsigned i = 0; i < 4 && engine_flush(engine); i++) {
+		enum session_event event;
+		const size_t len =
+			session_output(&engine->session, engine->control, engine->now_ns, &event);
+		uint8_t *data;
+
+		if (event != SESSION_NOTHING)
+			engine_event(engine, event, false);
+		if (!len)
+			return;
+		data = engine_packet_new(engine, (uint32_t)len);
+		if (!data)
+			return;
+		memcpy(data, engine->control, len);
+	}
+}
+
+static void engine_chunk(struct engine *engine, const struct coll_chunk *chunk)
+{
+	const struct engine_op *op = engine->ops[chunk->op];
+	struct wire_msg header = engine->header;
+	uint8_t *data = engine_packet_new(engine, WIRE_HEADER + chunk->len);
+
+	/* Scanned even if there is no buffer: this time is lost as a packet may be, the next is not fresh. */
+	if (chunk->lane == COLL_E && chunk->fresh &&
+	    quantizer_scan(&engine->quantizer, &op->tensor, chunk))
+		wire_origin_mark(chunk->e + WIRE_E_ORIGIN, engine->session.rank);
+	if (!data)
+		return;
+	header.kind = chunk->kind;
+	header.flags = chunk->flags;
+	header.slot = chunk->slot;
+	header.round = chunk->round;
+	header.desc = chunk->desc;
+	header.len = chunk->len;
+	wire_build(data, &header);
+	if (chunk->lane == COLL_E)
+		memcpy(data + WIRE_HEADER, chunk->e, chunk->len);
+	else
+		quantizer_fill(&engine->quantizer, &op->tensor, chunk, data + WIRE_HEADER);
+}
+
+static void engine_probe(struct engine *engine, const struct coll_chunk *chunk)
+{
+	struct engine_probe *probe = &engine->probes[engine->probe_next++ % ENGINE_PROBES];
+	uint8_t *data = engine_packet_new(engine, WIRE_HEADER + WIRE_BODY);
+	struct wire_msg msg = engine->header;
+
+	if (!data)
+		return;
+	*probe = (struct engine_probe){
+		.used = true,
+		.slot = chunk->slot,
+		.round = chunk->round,
+		.sent_ns = engine->now_ns,
+	};
+	if (!engine->asked_ns)
+		engine->asked_ns = engine->now_ns;
+	msg.type = WIRE_KEEPALIVE;
+	msg.slot = chunk->slot;
+	msg.round = chunk->round;
+	msg.len = WIRE_BODY;
+	memset(data, 0, WIRE_HEADER + WIRE_BODY);
+	wire_build(data, &msg);
+}
+
+/* Whether operations may send. */
+static bool engine_may_send(const struct engine *engine)
+{
+	return engine->session.state == SESSION_RUNNING && !engine->session.forgotten &&
+	       !engine->status;
+}
+
+static unsigned engine_transmit(struct engine *engine)
+{
+	struct coll_chunk chunks[TRANSPORT_BURST];
+	unsigned room, nr, probes = 0;
+	uint64_t end_ns;
+
+	if (!engine_may_send(engine) || !coll_outstanding(engine->coll) || !engine_flush(engine))
+		return 0;
+	room = engine->transport->ops->room(engine->transport);
+	if (!room) {
+		engine->send_at_ns = engine->now_ns + ENGINE_NO_ROOM_NS;
+		return 0;
+	}
+	nr = coll_output(engine->coll, chunks, room, engine->now_ns);
+	if (!nr)
+		return 0;
+	for (unsigned i = 0; i < nr; i++)
+		engine_chunk(engine, &chunks[i]);
+	/* After the data, so that these stay one train. */
+	for (unsigned i = 0; i < nr && probes < ENGINE_PROBES; i++) {
+		if (!chunks[i].probe)
+			continue;
+		engine_probe(engine, &chunks[i]);
+		probes++;
+	}
+	end_ns = engine_clock();
+	engine->stats.convert_ns += end_ns - engine->now_ns;
+	engine->now_ns = end_ns;
+	engine_flush(engine);
+	return nr;
+}
+
+/* --- Completing and watching -------------------------------------------------------------------- */
+
+static void engine_complete(struct engine *engine)
+{
+	int i;
+
+	while ((i = coll_finish(engine->coll)) >= 0) {
+		struct engine_op *op = engine->ops[i];
+
+		engine->ops[i] = NULL;
+		op->status = TALLY_OK;
+		op->done_ns = engine->now_ns;
+		engine->stats.operations++;
+		engine->since_ns = engine->now_ns;
+	}
+}
+
+/* How long the oldest operation has been without progress, in words. */
+static int engine_stalled(struct engine *engine, uint64_t for_ns)
+{
+	char text[ENGINE_TEXT_OP];
+	const struct failure failure = {
+		.text = engine->text,
+		.cap = ENGINE_TEXT,
+		.config = &engine->config,
+		.op = engine_oldest(engine, text),
+		.refused = engine->transport->refused,
+	};
+	struct failure_stall stall = {
+		.for_ns = for_ns,
+		.silent = engine->asked_ns && engine->now_ns - engine->asked_ns > ENGINE_SILENT_NS,
+	};
+	uint64_t silent;
+
+	stall.known = coll_stall(engine->coll, &stall.missing, &silent, &stall.slot);
+	return failure_stall(&failure, &stall);
+}
+
+/* The next of the two deadlines of the oldest operation, UINT64_MAX: none. */
+static uint64_t engine_stall_ns(const struct engine *engine)
+{
+	const struct config *config = &engine->config;
+	uint64_t at = UINT64_MAX;
+
+	if (engine->status || !coll_outstanding(engine->coll))
+		return UINT64_MAX;
+	if (config->timeout_ns)
+		at = engine->since_ns + config->timeout_ns;
+	if (config->stall_warning_ns && !engine->warned &&
+	    engine->since_ns + config->stall_warning_ns < at)
+		at = engine->since_ns + config->stall_warning_ns;
+	return at;
+}
+
+static void engine_watch(struct engine *engine)
+{
+	const uint64_t for_ns = engine->now_ns - engine->since_ns;
+	int status;
+
+	if (engine->now_ns < engine_stall_ns(engine))
+		return;
+	status = engine_stalled(engine, for_ns);
+	if (!engine->config.timeout_ns || for_ns < engine->config.timeout_ns) {
+		engine->warned = true;
+		log_print(TALLY_LOG_WARN, "rank %u: %s", engine->session.rank, engine->text);
+		engine->text[0] = '\0';
+		return;
+	}
+	session_fail(&engine->session, engine->now_ns);
+	engine_fail(engine, status);
+}
+
+/* --- Driving ------------------------------------------------------------------------------------ */
+
+/*
+ * The program may compute for long between two calls.  That is not time that its operations waited
+ * for others, and counts only as far as a slow poller's does.
+ */
+static void engine_gap(struct engine *engine)
+{
+	const uint64_t before_ns = engine->now_ns, timeout_ns = engine->config.timeout_ns;
+	const uint64_t most_ns = timeout_ns && timeout_ns / 4 < ENGINE_GAP_NS ? timeout_ns / 4
+									      : ENGINE_GAP_NS;
+
+	engine->now_ns = engine_clock();
+	if (engine->now_ns - before_ns > most_ns)
+		engine->since_ns += engine->now_ns - before_ns - most_ns;
+}
+
+unsigned engine_exchange(struct engine *engine)
+{
+	unsigned nr;
+
+	engine->now_ns = engine_clock();
+	nr = engine_receive(engine);
+	if (engine->now_ns >= session_deadline(&engine->session) || engine->tx_at < engine->tx_nr)
+		engine_control(engine);
+	return nr;
+}
+
+int engine_progress(struct engine *engine)
+{
+	unsigned nr;
+
+	engine_gap(engine);
+	if (atomic_load_explicit(&engine->abort_asked, memory_order_acquire))
+		engine_aborted(engine);
+	if (engine->status)
+		return engine->status;
+	nr = engine_exchange(engine);
+	if (!engine->status) {
+		nr += engine_transmit(engine);
+		engine_complete(engine);
+		engine_watch(engine);
+	}
+	if (engine->session.state == SESSION_ENDING)
+		engine_farewell(engine);
+	return engine->status ? engine->status : (int)nr;
+}
+
+void engine_sleep(struct engine *engine, uint64_t limit_ns)
+{
+	const uint64_t stall_ns = engine_stall_ns(engine);
+	const uint64_t session_ns = session_deadline(&engine->session);
+	const bool pending = engine->tx_at < engine->tx_nr;
+	uint64_t begin_ns = engine_clock(), at = limit_ns;
+
+	if (stall_ns < at)
+		at = stall_ns;
+	if (session_ns < at)
+		at = session_ns;
+	if (engine_may_send(engine)) {
+		const uint64_t coll_ns = coll_deadline(engine->coll);
+		const uint64_t send_ns = engine->send_at_ns > coll_ns ? engine->send_at_ns
+								      : coll_ns;
+
+		if (send_ns < at)
+			at = send_ns;
+	}
+	if (pending && engine->send_at_ns < at)
+		at = engine->send_at_ns;
+	if (at <= begin_ns)
+		return;
+	engine->transport->ops->wait(engine->transport, at - begin_ns);
+	/* We were here all the time: this is no gap. */
+	engine->now_ns = engine_clock();
+	engine->stats.wait_ns += engine->now_ns - begin_ns;
+}
+
+int engine_wait(struct engine *engine, struct engine_op *op, int64_t timeout_ns)
+{
+	const uint64_t limit_ns = timeout_ns < 0 ? UINT64_MAX
+						 : engine_clock() + (uint64_t)timeout_ns;
+
+	while (op->status == TALLY_IN_PROGRESS) {
+		const int rc = engine_progress(engine);
+
+		if (rc > 0 || op->status != TALLY_IN_PROGRESS)
+			continue;
+		if (engine_clock() >= limit_ns)
+			break;
+		engine_sleep(engine, limit_ns);
+	}
+	return op->status;
+}
+
+/* --- Posting ------------------------------------------------------------------------------------ */
+
+static bool engine_overlap(const uint8_t *a, const uint8_t *b, uint64_t a_bytes, uint64_t b_bytes)
+{
+	return a_bytes && b_bytes && a < b + b_bytes && b < a + a_bytes;
+}
+
+/* R5: what one operation writes, no other unfinished one reads or writes. */
+static int engine_check_overlap(struct engine *engine, const struct engine_op *op)
+{
+	const uint64_t bytes = op->count * 4;
+	char text[ENGINE_TEXT_OP];
+
+	if (op->tensor.src != op->tensor.dst &&
+	    engine_overlap(op->tensor.src, op->tensor.dst, bytes, bytes)) {
+		snprintf(engine->text, ENGINE_TEXT,
+			 "src and dst overlap: they are the same buffer or have nothing in common");
+		return TALLY_INVALID;
+	}
+	for (unsigned i = 0; i < COLL_OPS; i++) {
+		const struct engine_op *other = engine->ops[i];
+		const uint64_t other_bytes = other ? other->count * 4 : 0;
+
+		if (!other || other->barrier ||
+		    !(engine_overlap(op->tensor.dst, other->tensor.dst, bytes, other_bytes) ||
+		      engine_overlap(op->tensor.dst, other->tensor.src, bytes, other_bytes) ||
+		      engine_overlap(op->tensor.src, other->tensor.dst, bytes, other_bytes)))
+			continue;
+		print_desc(text, sizeof(text), coll_desc(engine->coll, (int)i));
+		snprintf(engine->text, ENGINE_TEXT,
+			 "src or dst overlaps that of %s, which is not finished: wait "
+			 "for it first",
+			 text);
+		return TALLY_INVALID;
+	}
+	return TALLY_OK;
+}
+
+static int engine_start(struct engine *engine, struct engine_op *op)
+{
+	struct coll_args args = {
+		.desc = {
+			.count = op->count,
+			.collective = op->barrier ? WIRE_BARRIER : WIRE_ALLREDUCE,
+			.dtype = op->tensor.dtype,
+			.op = op->tensor.op,
+			.world = (uint16_t)engine->config.size,
+		},
+		.form = COLL_OPEN,
+	};
+	int i;
+
+	if (!op->barrier && !quantizer_plan(&args, op->tensor.dtype, op->tensor.op)) {
+		snprintf(engine->text, ENGINE_TEXT,
+			 "all-reduce of %s: this version has float32 and int32",
+			 print_dtype(op->tensor.dtype));
+		return TALLY_UNSUPPORTED;
+	}
+	if (!op->count) {
+		args.form = COLL_OPEN;
+		args.kind = args.width = 0;
+	}
+	i = coll_start(engine->coll, &args);
+	if (i < 0) {
+		snprintf(engine->text, ENGINE_TEXT,
+			 "%d operations are outstanding: wait for the oldest first", COLL_OPS);
+		return TALLY_BUSY;
+	}
+	engine->ops[i] = op;
+	return TALLY_OK;
+}
+
+int engine_post(struct engine *engine, struct engine_op *op)
+{
+	int rc = engine_progress(engine);
+
+	if (rc < 0)
+		return rc;
+	if (!op->barrier) {
+		rc = engine_check_overlap(engine, op);
+		if (rc < 0)
+			return rc;
+	}
+	if (!coll_outstanding(engine->coll)) {
+		engine->since_ns = engine->now_ns;
+		engine->warned = false;
+	}
+	rc = engine_start(engine, op);
+	if (rc < 0)
+		return rc;
+	op->status = TALLY_IN_PROGRESS;
+	op->nonfinite = 0;
+	op->nonfinite_rank = -1;
+	op->posted_ns = engine->now_ns;
+	engine_transmit(engine);
+	return TALLY_OK;
+}
+
+void engine_stats(const struct engine *engine, struct tally_stats *stats)
+{
+	const struct coll_stats *coll = coll_stats(engine->coll);
+
+	stats->tx_packets = engine->stats.tx_packets;
+	stats->rx_packets = engine->stats.rx_packets;
+	stats->tx_bytes = engine->stats.tx_bytes;
+	stats->rx_bytes = engine->stats.rx_bytes;
+	stats->retransmits = coll->retransmits;
+	stats->dropped = engine->stats.dropped;
+	stats->operations = engine->stats.operations;
+	stats->rtt_ns = rtt_low(coll_rtt(engine->coll));
+	stats->wait_ns = engine->stats.wait_ns;
+	stats->wire_ns = engine->stats.wire_ns;
+	stats->convert_ns = engine->stats.convert_ns;
+	stats->window = coll_window(engine->coll);
+	stats->chunk = engine->header.epoch ? session_status(&engine->session)->p : 0;
+	stats->slots = engine->slots;
+	stats->epoch = engine->header.epoch;
+}

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// failure.c - what is wrong and what to do about it, in one sentence and one status.
+#include "host/failure.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "host/include/tally.h"
+#include "proto/print.h"
+
+enum { FAILURE_RANKS = 256, FAILURE_VALUE = 48, FAILURE_SWITCH = 160 };
+
+#define FAILURE_REJOIN "; every rank calls tally_rejoin() and goes on from a step they agree on"
+
+static int failure_say(const struct failure *failure, int status, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+static int failure_say(const struct failure *failure, int status, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(failure->text, failure->cap, format, args);
+	va_end(args);
+	return status;
+}
+
+/* "rank 2 of 4", "rank 2 of 4 (this one)". */
+static const char *failure_rank(const struct failure *failure, unsigned rank,
+				char out[FAILURE_VALUE])
+{
+	snprintf(out, FAILURE_VALUE, "rank %u of %" PRIu64 "%s", rank, failure->config->size,
+		 rank == failure->config->rank ? " (this one)" : "");
+	return out;
+}
+
+static const char *failure_switch(const struct failure *failure, char out[FAILURE_SWITCH])
+{
+	if (failure->config->sw.inproc)
+		snprintf(out, FAILURE_SWITCH, "the switch inside this process (%s)",
+			 failure->config->sw.text);
+	else
+		snprintf(out, FAILURE_SWITCH, "the switch %s", failure->config->sw.text);
+	return out;
+}
+
+/* --- Ranks that disagree on an operation -------------------------------------------------------- */
+
+static const char *failure_collective(unsigned collective)
+{
+	return collective == WIRE_ALLREDUCE ? "all-reduce"
+	       : collective == WIRE_BARRIER ? "barrier"
+					    : "unknown";
+}
+
+/* A field of a descriptor; word: its value has a name. */
+struct failure_field {
+	const char *name;
+	uint64_t a, b;
+	const char *(*word)(unsigned value);
+};
+
+static const char *failure_value(const struct failure_field *field, uint64_t value,
+				 char out[FAILURE_VALUE])
+{
+	if (field->word)
+		snprintf(out, FAILURE_VALUE, "%s", field->word((unsigned)value));
+	else
+		snprintf(out, FAILURE_VALUE, "%" PRIu64, value);
+	return out;
+}
+
+/* The first field that differs. */
+static bool failure_differ(const struct wire_desc *a, const struct wire_desc *b,
+			   struct failure_field *out)
+{
+	const struct failure_field fields[] = {
+		{ "the collective", a->collective, b->collective, failure_collective },
+		{ "its number", a->opno, b->opno, NULL },
+		{ "the count", a->count, b->count, NULL },
+		{ "the dtype", a->dtype, b->dtype, print_dtype },
+		{ "the op", a->op, b->op, print_op },
+		{ "the wire width", a->width, b->width, NULL },
+		{ "the root", a->root, b->root, NULL },
+		{ "the world size", a->world, b->world, NULL },
+		{ "the chunk size", a->p, b->p, NULL },
+		{ "a flag", a->flags, b->flags, NULL },
+	};
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		if (fields[i].a == fields[i].b)
+			continue;
+		*out = fields[i];
+		return true;
+	}
+	return false;
+}
+
+static int failure_mismatch(const struct failure *failure, const struct wire_status *status)
+{
+	static const uint8_t none[WIRE_DESC];
+	char what[128], va[FAILURE_VALUE], vb[FAILURE_VALUE];
+	struct failure_field field;
+	struct wire_desc a, b;
+	bool differ = false;
+
+	if (memcmp(status->desc_a, none, WIRE_DESC) && memcmp(status->desc_b, none, WIRE_DESC)) {
+		wire_desc_parse(&a, status->desc_a);
+		wire_desc_parse(&b, status->desc_b);
+		differ = failure_differ(&a, &b, &field);
+	}
+	if (!differ)
+		return failure_say(
+			failure, TALLY_MISMATCH,
+			"ranks disagree on %s: rank %u sent something else than rank %u" FAILURE_REJOIN,
+			failure->op ? failure->op : "an operation", status->wid_a, status->wid_b);
+	if (a.collective == b.collective)
+		snprintf(what, sizeof(what), "%s %" PRIu32, failure_collective(a.collective),
+			 a.opno);
+	else
+		snprintf(what, sizeof(what), "operation %" PRIu32, a.opno);
+	return failure_say(
+		failure, TALLY_MISMATCH,
+		"ranks disagree on %s: %s is %s on rank %u and %s on rank %u" FAILURE_REJOIN, what,
+		field.name, failure_value(&field, field.a, va), status->wid_a,
+		failure_value(&field, field.b, vb), status->wid_b);
+}
+
+/* --- Epochs that ended -------------------------------------------------------------------------- */
+
+static int failure_lost(const struct failure *failure)
+{
+	char sw[FAILURE_SWITCH];
+
+	return failure_say(
+		failure, TALLY_PROTOCOL,
+		"%s lost the state of job %s: it was restarted, or gave the job up" FAILURE_REJOIN,
+		failure_switch(failure, sw), failure->config->job);
+}
+
+static int failure_left(const struct failure *failure, unsigned rank)
+{
+	char a[FAILURE_VALUE];
+
+	return failure_say(failure, TALLY_LEFT,
+			   "%s left the job%s%s; the others go on without it only as a smaller job",
+			   failure_rank(failure, rank, a), failure->op ? " before " : "",
+			   failure->op ? failure->op : "");
+}
+
+int failure_over(const struct failure *failure, const struct wire_status *status)
+{
+	char a[FAILURE_VALUE], sw[FAILURE_SWITCH];
+
+	failure_rank(failure, status->wid_a, a);
+	failure_switch(failure, sw);
+	switch ((enum wire_cause)status->cause) {
+	case WIRE_CAUSE_MISMATCH:
+		return failure_mismatch(failure, status);
+	case WIRE_CAUSE_RESTARTED:
+		return failure_say(failure, TALLY_PEER,
+				   "%s restarted: another process joined in its place%s", a,
+				   FAILURE_REJOIN);
+	case WIRE_CAUSE_GONE:
+		return failure_say(failure, TALLY_PEER, "%s died: its process is gone%s", a,
+				   "; start it again, then every rank calls tally_rejoin()");
+	case WIRE_CAUSE_ABORTED:
+		return failure_say(failure, TALLY_PEER, "%s aborted the job%s", a, FAILURE_REJOIN);
+	case WIRE_CAUSE_LEFT:
+		return failure_left(failure, status->wid_a);
+	case WIRE_CAUSE_ROUNDS:
+		return failure_say(failure, TALLY_PROTOCOL, "the epoch's 2^31 rounds are used up%s",
+				   FAILURE_REJOIN);
+	case WIRE_CAUSE_RESET:
+		return failure_say(failure, TALLY_PROTOCOL, "job %s was reset at %s%s",
+				   failure->config->job, sw, FAILURE_REJOIN);
+	case WIRE_CAUSE_NONE:
+	case WIRE_CAUSE_PROTOCOL:
+	case WIRE_CAUSE_PARAMETERS:
+	case WIRE_CAUSE_DUPLICATE_RANK:
+	case WIRE_CAUSE_NO_SLOTS:
+	case WIRE_CAUSE_VERSION:
+		break;
+	}
+	if (failure->forgotten || status->cause == WIRE_CAUSE_PROTOCOL)
+		return failure_lost(failure);
+	return failure_say(failure, TALLY_PEER,
+			   "the ranks of job %s formed anew without this one%s",
+			   failure->config->job, FAILURE_REJOIN);
+}
+
+/* --- Joining ------------------------------------------------------------------------------------ */
+
+static int failure_no_answer(const struct failure *failure, double seconds)
+{
+	const struct config_switch *to = &failure->config->sw;
+
+	if (to->inproc)
+		return failure_say(failure, TALLY_TIMEOUT,
+				   "the switch inside this process (%s) did not answer for %.1f s",
+				   to->text, seconds);
+	if (failure->refused)
+		return failure_say(
+			failure, TALLY_TIMEOUT,
+			"nothing listens on UDP %s: start tally-switch -i 1@udp:%s there, or set "
+			"TALLY_SWITCH to where it runs",
+			to->text, to->text);
+	return failure_say(
+		failure, TALLY_TIMEOUT,
+		"the switch %s does not answer, for %.1f s: check that it runs, that TALLY_SWITCH is "
+		"its address, and that nothing filters UDP port %u",
+		to->text, seconds, to->port);
+}
+
+static int failure_missing(const struct failure *failure, const struct wire_status *status,
+			   double seconds)
+{
+	const uint64_t size = failure->config->size;
+	const uint64_t all = size == 64 ? UINT64_MAX : (UINT64_C(1) << size) - 1;
+	const uint64_t never = all & ~(status->joined | failure->joined);
+	const uint64_t missing = never ? never : all & ~status->joined;
+	char ranks[FAILURE_RANKS];
+	const char *hint = "";
+
+	print_ranks(ranks, sizeof(ranks), missing);
+	if (!failure->config->sw.named)
+		hint = ": no TALLY_SWITCH is set, so the switch is the one inside this process, which only its own "
+		       "threads reach; set TALLY_SWITCH to a switch that all ranks reach";
+	return failure_say(failure, TALLY_TIMEOUT,
+			   "job %s: rank%s %s of %" PRIu64 " did not join within %.1f s%s",
+			   failure->config->job, missing & (missing - 1) ? "s" : "", ranks, size,
+			   seconds, hint);
+}
+
+static int failure_parameters(const struct failure *failure, const struct wire_status *status)
+{
+	static const char *const names[] = {
+		[WIRE_FIELD_NONE] = "parameters",
+		[WIRE_FIELD_WORLD] = "size (TALLY_SIZE)",
+		[WIRE_FIELD_CHUNK] = "chunk (TALLY_CHUNK)",
+		[WIRE_FIELD_FLAGS] = "flags",
+		[WIRE_FIELD_RANK] = "rank (TALLY_RANK)",
+		[WIRE_FIELD_SLOTS] = "slots (TALLY_SLOTS)",
+		[WIRE_FIELD_RANGES] = "ranges",
+	};
+	const char *name = status->field < sizeof(names) / sizeof(names[0]) ? names[status->field]
+									    : "parameters";
+	char other[32] = "the job";
+
+	if (status->wid_a != WIRE_WID_NONE)
+		snprintf(other, sizeof(other), "rank %u", status->wid_a);
+	return failure_say(failure, TALLY_MISMATCH,
+			   "ranks disagree on job %s: %s is %" PRIu64 " for %s and %" PRIu64
+			   " for rank %u; "
+			   "give all ranks the same, or this job another TALLY_JOB",
+			   failure->config->job, name, status->value_a, other, status->value_b,
+			   status->wid_b != WIRE_WID_NONE ? status->wid_b
+							  : (unsigned)failure->config->rank);
+}
+
+static int failure_refused(const struct failure *failure, const struct wire_status *status)
+{
+	const struct config *config = failure->config;
+	char sw[FAILURE_SWITCH];
+
+	failure_switch(failure, sw);
+	if (status->cause == WIRE_CAUSE_PARAMETERS)
+		return failure_parameters(failure, status);
+	if (status->cause == WIRE_CAUSE_DUPLICATE_RANK)
+		return failure_say(failure, TALLY_MISMATCH,
+				   "rank %" PRIu64
+				   " of job %s is taken by another process: give each process its "
+				   "own TALLY_RANK, or this job another TALLY_JOB",
+				   config->rank, config->job);
+	if (status->cause == WIRE_CAUSE_NO_SLOTS)
+		return failure_say(
+			failure, TALLY_NO_SLOTS,
+			"%s has no slots free for job %s: other jobs hold them; wait for them, ask for "
+			"fewer (TALLY_SLOTS=%" PRIu64 "), or start it with more",
+			sw, config->job, config->slots);
+	return failure_say(failure, TALLY_PROTOCOL, "%s refused rank %" PRIu64 " of job %s: %s", sw,
+			   config->rank, config->job, print_cause(status->cause));
+}
+
+int failure_join(const struct failure *failure, const struct session *session)
+{
+	const struct wire_status *status = session_status(session);
+	const double seconds = (double)session->join_timeout_ns / 1e9;
+	char sw[FAILURE_SWITCH];
+
+	failure_switch(failure, sw);
+	switch (session->failure) {
+	case SESSION_NO_ANSWER:
+		return failure_no_answer(failure, seconds);
+	case SESSION_MISSING_RANKS:
+		return failure_missing(failure, status, seconds);
+	case SESSION_WAS_REFUSED:
+		return failure_refused(failure, status);
+	case SESSION_TOO_LARGE:
+		return failure_say(failure, TALLY_INVALID,
+				   "TALLY_CHUNK=%" PRIu64
+				   " does not fit the path to %s: the largest that fits is %u",
+				   failure->config->chunk, sw, session_chunk(session));
+	case SESSION_VERSION:
+		return failure_say(
+			failure, TALLY_PROTOCOL,
+			"%s speaks another version of the protocol than this library (%d)", sw,
+			WIRE_VERSION);
+	case SESSION_OK:
+		break;
+	}
+	return failure_say(failure, TALLY_PROTOCOL, "joining job %s at %s failed",
+			   failure->config->job, sw);
+}
+
+/* --- Waiting ------------------------------------------------------------------------------------ */
+
+int failure_stall(const struct failure *failure, const struct failure_stall *stall)
+{
+	const double seconds = (double)stall->for_ns / 1e9;
+	const char *op = failure->op ? failure->op : "an operation";
+	char ranks[FAILURE_RANKS], sw[FAILURE_SWITCH];
+
+	failure_switch(failure, sw);
+	if (failure->refused)
+		return failure_say(failure, TALLY_TIMEOUT,
+				   "%s: nothing listens at %s any more, for %.1f s", op, sw,
+				   seconds);
+	if (stall->silent)
+		return failure_say(failure, TALLY_TIMEOUT, "%s: %s does not answer, for %.1f s", op,
+				   sw, seconds);
+	if (!stall->known || !stall->missing)
+		return failure_say(failure, TALLY_TIMEOUT,
+				   "%s: waiting for results of %s for %.1f s", op, sw, seconds);
+	print_ranks(ranks, sizeof(ranks), stall->missing);
+	return failure_say(failure, TALLY_TIMEOUT,
+			   "%s: waiting for rank%s %s of %" PRIu64 " for %.1f s; slot %u", op,
+			   stall->missing & (stall->missing - 1) ? "s" : "", ranks,
+			   failure->config->size, seconds, stall->slot);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* failure.h - what is wrong and what to do about it, in one sentence and one status. */
+#ifndef HOST_FAILURE_H
+#define HOST_FAILURE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "host/config.h"
+#include "host/core/session.h"
+
+struct failure {
+	char *text; /* the sentence */
+	size_t cap;
+	const struct config *config;
+	const char *op;	 /* the oldest operation in words, NULL: none outstanding */
+	uint64_t joined; /* ranks that were seen in the job, even if they gave up since */
+	bool refused;	 /* nobody listens at the switch's address */
+	bool forgotten;	 /* the switch had lost the job */
+};
+
+/* An epoch was ended by the switch's word.  Returns a negative enum tally_status. */
+int failure_over(const struct failure *failure, const struct wire_status *status);
+/* Joining failed. */
+int failure_join(const struct failure *failure, const struct session *session);
+
+struct failure_stall {
+	uint64_t for_ns;
+	bool known;  /* missing and slot are */
+	bool silent; /* nothing came from the switch for that long */
+	uint64_t missing;
+	uint16_t slot;
+};
+/* The oldest operation waits. */
+int failure_stall(const struct failure *failure, const struct failure_stall *stall);
+
+#endif

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// membership.c - a communicator joins its job, is thrown out of an epoch, joins anew, and leaves.
+#include "host/engine.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "host/failure.h"
+#include "host/log.h"
+#include "proto/print.h"
+
+#define MEMBERSHIP_RTO_MAX_NS UINT64_C(100000000)
+/* Inside a process nothing is lost but what overflows a ring, and a rank may have to wait for a core:
+ * sending again early only makes others wait longer. */
+#define MEMBERSHIP_RTO_INPROC_NS UINT64_C(20000000)
+#define MEMBERSHIP_RTO_UDP_NS UINT64_C(1000000)
+
+/* --- What the session says ---------------------------------------------------------------------- */
+
+static void membership_log(const struct engine *engine)
+{
+	const struct wire_status *status = session_status(&engine->session);
+	const struct config *config = &engine->config;
+
+	log_print(TALLY_LOG_INFO,
+		  "job %s rank %" PRIu64 " of %" PRIu64
+		  ": switch %s, transport %s, window %u, slots %u, "
+		  "chunk %u, wire int32, kernels %s, epoch %" PRIu64,
+		  config->job, config->rank, config->size, config->sw.text, engine->transport->text,
+		  coll_window(engine->coll), engine->slots, status->p, engine->quantizer.ops->name,
+		  engine->session.epoch);
+	if (engine->slots < config->slots)
+		log_print(TALLY_LOG_INFO, "job %s: %u slots instead of the %" PRIu64 " asked for",
+			  config->job, engine->slots, config->slots);
+	if (config->window > engine->slots)
+		log_print(TALLY_LOG_INFO,
+			  "job %s: window %" PRIu64 " is reduced to the %u slots there are",
+			  config->job, config->window, engine->slots);
+}
+
+static void membership_begin(struct engine *engine)
+{
+	const struct wire_status *status = session_status(&engine->session);
+	const struct coll_epoch epoch = {
+		.job = engine->session.job,
+		.epoch = engine->session.epoch,
+		.wid = engine->session.rank,
+		.slots = status->slots,
+		.p = status->p,
+	};
+
+	if (status->slots < 1 || status->slots > engine->config.slots ||
+	    status->p > engine->p_asked || status->p < WIRE_P_MIN || status->p % WIRE_P_MIN) {
+		snprintf(engine->text, ENGINE_TEXT,
+			 "the switch %s granted %u slots of %u bytes, which was not asked for",
+			 engine->config.sw.text, status->slots, status->p);
+		session_abort(&engine->session, WIRE_CAUSE_PROTOCOL, engine->now_ns);
+		engine_fail(engine, TALLY_PROTOCOL);
+		return;
+	}
+	coll_begin(engine->coll, &epoch);
+	engine->header = (struct wire_msg){
+		.type = WIRE_DATA,
+		.job = epoch.job,
+		.epoch = epoch.epoch,
+		.wid = epoch.wid,
+	};
+	engine->slots = status->slots;
+	engine->status = TALLY_OK;
+	engine->text[0] = '\0';
+	engine->since_ns = engine->now_ns;
+	engine->asked_ns = 0;
+	memset(engine->probes, 0, sizeof(engine->probes));
+	membership_log(engine);
+}
+
+static struct failure membership_failure(struct engine *engine, char op[128])
+{
+	const int oldest = engine->header.epoch ? coll_oldest(engine->coll) : -1;
+
+	if (oldest >= 0)
+		print_desc(op, 128, coll_desc(engine->coll, oldest));
+	return (struct failure){
+		.text = engine->text,
+		.cap = ENGINE_TEXT,
+		.config = &engine->config,
+		.op = oldest >= 0 ? op : NULL,
+		.refused = engine->transport->refused,
+		.joined = engine->joined,
+	};
+}
+
+void engine_event(struct engine *engine, enum session_event event, bool forgotten)
+{
+	char op[128];
+	struct failure failure = membership_failure(engine, op);
+
+	failure.forgotten = forgotten;
+	switch (event) {
+	case SESSION_BEGUN:
+		membership_begin(engine);
+		break;
+	case SESSION_OVER:
+		engine_fail(engine, failure_over(&failure, session_status(&engine->session)));
+		break;
+	case SESSION_GAVE_UP:
+		engine_fail(engine, failure_join(&failure, &engine->session));
+		break;
+	case SESSION_SMALLER:
+		log_print(TALLY_LOG_INFO,
+			  "job %s: the path to %s does not carry chunks of %u bytes: trying %u",
+			  engine->config.job, engine->config.sw.text, engine->p_asked,
+			  session_chunk(&engine->session));
+		break;
+	case SESSION_NOTHING:
+	case SESSION_REPLY:
+	case SESSION_GONE:
+		break;
+	}
+}
+
+/* Exchanges control messages as long as the session stays in this state. */
+static void membership_drive(struct engine *engine, enum session_state state)
+{
+	while (engine->session.state == state)
+		if (!engine_exchange(engine) && engine->session.state == state)
+			engine_sleep(engine, UINT64_MAX);
+}
+
+/* --- Joining ------------------------------------------------------------------------------------ */
+
+/* An epoch that began and is over again by the time we look is joined: the next call tells what ended it. */
+static int membership_join(struct engine *engine)
+{
+	const uint64_t before = engine->header.epoch;
+
+	while (engine->session.state == SESSION_JOINING) {
+		if (atomic_load_explicit(&engine->abort_asked, memory_order_acquire)) {
+			snprintf(engine->text, ENGINE_TEXT, "aborted by tally_abort()");
+			engine_fail(engine, TALLY_ABORTED);
+			return engine->status;
+		}
+		if (!engine_exchange(engine) && engine->session.state == SESSION_JOINING)
+			engine_sleep(engine, UINT64_MAX);
+	}
+	engine_farewell(engine);
+	return engine->header.epoch != before ? TALLY_OK : engine->status;
+}
+
+int engine_rejoin(struct engine *engine)
+{
+	engine->now_ns = engine_clock();
+	atomic_store_explicit(&engine->abort_asked, false, memory_order_relaxed);
+	snprintf(engine->text, ENGINE_TEXT, "given up by tally_rejoin()");
+	if (engine->session.state == SESSION_RUNNING)
+		session_fail(&engine->session, engine->now_ns);
+	engine_fail(engine, TALLY_ABORTED);
+	engine->joined = 0;
+	if (engine->session.state != SESSION_JOINING)
+		session_rejoin(&engine->session, engine->now_ns);
+	return membership_join(engine);
+}
+
+static void membership_note(const char *text)
+{
+	log_print(TALLY_LOG_INFO, "%s", text);
+}
+
+static int membership_transport(struct engine *engine, struct engine_error *error)
+{
+	const struct config *config = &engine->config;
+	const struct transport_ops *ops = config->transport == CONFIG_UDP ? &transport_udp
+									  : &transport_inproc;
+	const struct transport_params params = {
+		.switch_ip = config->sw.ip,
+		.switch_port = config->sw.port,
+		.name = config->sw.name,
+		.ifname = config->ifname,
+		.local_port = (uint16_t)config->port,
+		.p = (uint16_t)config->chunk,
+		.slots = (uint16_t)config->slots,
+		.note = membership_note,
+	};
+	struct transport_error why;
+	int rc;
+
+	rc = ops->open(&engine->transport, &params, &why);
+	if (rc < 0) {
+		snprintf(error->text, sizeof(error->text), "%s", why.text);
+		return rc == -ENOMEM ? TALLY_NOMEM : TALLY_SYSTEM;
+	}
+	engine->p_asked = config->chunk ? (uint16_t)config->chunk : engine->transport->p;
+	return TALLY_OK;
+}
+
+static int membership_coll(struct engine *engine, struct engine_error *error)
+{
+	const struct config *config = &engine->config;
+	const struct coll_params params = {
+		.slots = (uint16_t)config->slots,
+		.p = engine->p_asked,
+		.window = (uint16_t)config->window,
+		.rto_min_ns = config->rto_min_ns		   ? config->rto_min_ns
+			      : config->transport == CONFIG_INPROC ? MEMBERSHIP_RTO_INPROC_NS
+								   : MEMBERSHIP_RTO_UDP_NS,
+		.rto_max_ns = MEMBERSHIP_RTO_MAX_NS,
+	};
+	const size_t bytes = (coll_size(&params) + 63) / 64 * 64;
+
+	engine->coll_mem = aligned_alloc(64, bytes);
+	if (!engine->coll_mem) {
+		snprintf(error->text, sizeof(error->text), "out of memory for %" PRIu64 " slots",
+			 config->slots);
+		return TALLY_NOMEM;
+	}
+	engine->coll = coll_init(engine->coll_mem, &params);
+	if (!engine->coll) {
+		snprintf(error->text, sizeof(error->text),
+			 "slots %u, chunk %u, rto_min %" PRIu64 " ns do not go together",
+			 params.slots, params.p, params.rto_min_ns);
+		return TALLY_INVALID;
+	}
+	return TALLY_OK;
+}
+
+static int membership_session(struct engine *engine, struct engine_error *error)
+{
+	const struct config *config = &engine->config;
+	struct session_params params = {
+		.name = config->job,
+		.rank = (uint16_t)config->rank,
+		.world = (uint16_t)config->size,
+		.slots = (uint16_t)config->slots,
+		.p = engine->p_asked,
+		.p_fixed = config->chunk != 0,
+		.port = engine->transport->port,
+		.nr_ports = 1,
+		.join_timeout_ns = config->join_timeout_ns,
+	};
+
+	/* Never the same for two opens, also in a child process: a reused one would give wrong sums. */
+	if (getrandom(&params.inc, sizeof(params.inc), 0) != sizeof(params.inc)) {
+		snprintf(error->text, sizeof(error->text), "getrandom: %s", strerror(errno));
+		return TALLY_SYSTEM;
+	}
+	engine->now_ns = engine_clock();
+	session_init(&engine->session, &params, engine->now_ns);
+	return TALLY_OK;
+}
+
+static int membership_quantizer(struct engine *engine, struct engine_error *error)
+{
+	const char *name = config_kernels(&engine->config);
+
+	engine->quantizer.world = (uint32_t)engine->config.size;
+	engine->quantizer.ops = quant_select(name);
+	if (engine->quantizer.ops)
+		return TALLY_OK;
+	snprintf(error->text, sizeof(error->text),
+		 "TALLY_KERNELS=%s: this CPU or build does not have these "
+		 "instructions; leave it unset for the best there are",
+		 name);
+	return TALLY_UNSUPPORTED;
+}
+
+static void membership_free(struct engine *engine)
+{
+	if (engine->transport)
+		engine->transport->ops->close(engine->transport);
+	free(engine->coll_mem);
+	free(engine);
+}
+
+int engine_open(struct engine **out, const struct config *config, struct engine_error *error)
+{
+	struct engine *engine = aligned_alloc(64, (sizeof(*engine) + 63) / 64 * 64);
+	int rc;
+
+	if (!engine) {
+		snprintf(error->text, sizeof(error->text), "out of memory");
+		return TALLY_NOMEM;
+	}
+	memset(engine, 0, sizeof(*engine));
+	engine->config = *config;
+	atomic_init(&engine->abort_asked, false);
+	rc = membership_quantizer(engine, error);
+	if (rc == TALLY_OK)
+		rc = membership_transport(engine, error);
+	if (rc == TALLY_OK)
+		rc = membership_coll(engine, error);
+	if (rc == TALLY_OK)
+		rc = membership_session(engine, error);
+	if (rc < 0) {
+		membership_free(engine);
+		return rc;
+	}
+	rc = membership_join(engine);
+	if (rc < 0) {
+		snprintf(error->text, sizeof(error->text), "%s", engine->text);
+		engine_close(engine);
+		return rc;
+	}
+	*out = engine;
+	return TALLY_OK;
+}
+
+/* --- Leaving ------------------------------------------------------------------------------------ */
+
+void engine_farewell(struct engine *engine)
+{
+	membership_drive(engine, SESSION_ENDING);
+}
+
+void engine_abort(struct engine *engine)
+{
+	atomic_store_explicit(&engine->abort_asked, true, memory_order_release);
+	engine->transport->ops->wake(engine->transport);
+}
+
+void engine_aborted(struct engine *engine)
+{
+	atomic_store_explicit(&engine->abort_asked, false, memory_order_relaxed);
+	if (engine->status)
+		return;
+	snprintf(engine->text, ENGINE_TEXT, "aborted by tally_abort()");
+	session_abort(&engine->session, WIRE_CAUSE_ABORTED, engine->now_ns);
+	engine_fail(engine, TALLY_ABORTED);
+	engine_farewell(engine);
+}
+
+void engine_close(struct engine *engine)
+{
+	engine->now_ns = engine_clock();
+	if (!engine->status) {
+		snprintf(engine->text, ENGINE_TEXT, "closed by tally_close()");
+		engine_fail(engine, TALLY_ABORTED);
+	}
+	session_leave(&engine->session, engine->now_ns);
+	membership_drive(engine, SESSION_LEAVING);
+	membership_free(engine);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* quantizer.h - a tensor's elements to and from the payloads of chunks, for every dtype and operation. */
+#ifndef HOST_QUANTIZER_H
+#define HOST_QUANTIZER_H
+
+#include <stdint.h>
+
+#include "host/core/coll.h"
+#include "kernels/quant.h"
+
+struct quantizer {
+	const struct quant_ops *ops;
+	uint32_t world;
+};
+
+/* A tensor as the caller gave it: any alignment. */
+struct quantizer_tensor {
+	const uint8_t *src;
+	uint8_t *dst;
+	uint8_t dtype; /* enum wire_dtype */
+	uint8_t op;    /* enum wire_op */
+};
+
+/* How dtype and op travel: form, kind and width of *args.  False: not in this version. */
+bool quantizer_plan(struct coll_args *args, uint8_t dtype, uint8_t op);
+
+/* Lane E, first transmission: the exponents of a segment into chunk->e.  Returns how many elements are
+ * Inf or NaN. */
+uint64_t quantizer_scan(const struct quantizer *quantizer, const struct quantizer_tensor *tensor,
+			const struct coll_chunk *chunk);
+
+/* Lane D: the chunk's elements into a payload of chunk->len bytes, zero-padded. */
+void quantizer_fill(const struct quantizer *quantizer, const struct quantizer_tensor *tensor,
+		    const struct coll_chunk *chunk, uint8_t *payload);
+
+/* Lane D: a result into the caller's memory.  Returns how many elements became NaN by exponent. */
+uint64_t quantizer_deliver(const struct quantizer *quantizer, const struct quantizer_tensor *tensor,
+			   const struct coll_chunk *chunk, const uint8_t *payload);
+
+#endif

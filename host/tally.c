@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tally.c - the public API: checks arguments, owns handles, keeps the words of the last error.
+#include "host/include/tally.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/config.h"
+#include "host/engine.h"
+#include "host/log.h"
+
+enum { TALLY_REQUESTS = 256 }; /* not released, finished or not */
+
+/* The mutual exclusion of threads is ours, so that a second one is told instead of harmed. */
+struct tally_request {
+	struct engine_op op;
+	tally_t *comm;
+	bool used;
+	bool released; /* by the caller; ours until the operation is finished */
+};
+
+struct tally {
+	struct engine *engine;
+	atomic_flag busy; /* a thread is inside */
+	/* tally_abort() is inside for a moment, which nobody has to know.  Writer: tally_abort(). */
+	atomic_int aborting;
+	pid_t pid; /* that opened it: a child process has a copy, not a membership */
+	unsigned next;
+	struct tally_request requests[TALLY_REQUESTS];
+};
+
+/* Words of the last call that failed in this thread, with and without a communicator. */
+static _Thread_local char tally_text[ENGINE_TEXT];
+static _Thread_local char tally_comm_text[ENGINE_TEXT];
+static _Thread_local const tally_t *tally_comm_last;
+
+static int tally_fail(const tally_t *comm, int status, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+static int tally_fail(const tally_t *comm, int status, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(comm ? tally_comm_text : tally_text, ENGINE_TEXT, format, args);
+	va_end(args);
+	if (comm)
+		tally_comm_last = comm;
+	return status;
+}
+
+const char *tally_last_error(const tally_t *comm)
+{
+	if (!comm)
+		return tally_text;
+	return comm == tally_comm_last ? tally_comm_text : "";
+}
+
+const char *tally_version(void)
+{
+	return TALLY_VERSION_STRING;
+}
+
+const char *tally_strerror(int status)
+{
+	switch (status) {
+#define X(name, value, text)                                                                       \
+	case TALLY_##name:                                                                         \
+		return text;
+		TALLY_STATUS_MAP(X)
+#undef X
+	}
+	return "unknown status";
+}
+
+/* --- Configuration ------------------------------------------------------------------------------ */
+
+int tally_config_new(tally_config_t **config)
+{
+	struct tally_config *fresh;
+
+	if (!config)
+		return tally_fail(NULL, TALLY_INVALID, "tally_config_new: config must not be NULL");
+	fresh = calloc(1, sizeof(*fresh));
+	if (!fresh)
+		return tally_fail(NULL, TALLY_NOMEM, "tally_config_new: out of memory");
+	*config = fresh;
+	return TALLY_OK;
+}
+
+int tally_config_set(tally_config_t *config, const char *key, const char *value)
+{
+	struct config_error error;
+
+	if (!config)
+		return tally_fail(NULL, TALLY_INVALID, "tally_config_set: config must not be NULL");
+	if (config_set(config, key, value, &error) < 0)
+		return tally_fail(NULL, TALLY_INVALID, "%s", error.text);
+	return TALLY_OK;
+}
+
+void tally_config_free(tally_config_t *config)
+{
+	if (!config)
+		return;
+	config_clear(config);
+	free(config);
+}
+
+/* --- Opening and closing ------------------------------------------------------------------------ */
+
+static void tally_warn(const char *text)
+{
+	log_print(TALLY_LOG_WARN, "%s", text);
+}
+
+static int tally_configure(struct config *out, const tally_config_t *config)
+{
+	static atomic_flag warned = ATOMIC_FLAG_INIT;
+	struct config_error error;
+	int rc;
+
+	if (config_resolve(out, config, &error) < 0)
+		return tally_fail(NULL, TALLY_INVALID, "%s", error.text);
+	rc = log_setup((int)out->debug, out->debug_file);
+	if (rc < 0)
+		return tally_fail(NULL, TALLY_INVALID, "TALLY_DEBUG_FILE=%.256s: %s",
+				  out->debug_file, strerror(-rc));
+	if (!atomic_flag_test_and_set(&warned))
+		config_unknown(tally_warn);
+	return TALLY_OK;
+}
+
+int tally_open(tally_t **comm, const tally_config_t *config)
+{
+	struct engine_error error;
+	struct config values;
+	struct tally *fresh;
+	int rc;
+
+	if (!comm)
+		return tally_fail(NULL, TALLY_INVALID, "tally_open: comm must not be NULL");
+	rc = tally_configure(&values, config);
+	if (rc < 0)
+		return rc;
+	fresh = calloc(1, sizeof(*fresh));
+	if (!fresh)
+		return tally_fail(NULL, TALLY_NOMEM, "tally_open: out of memory");
+	atomic_flag_clear(&fresh->busy);
+	atomic_init(&fresh->aborting, 0);
+	fresh->pid = getpid();
+	rc = engine_open(&fresh->engine, &values, &error);
+	if (rc < 0) {
+		free(fresh);
+		return tally_fail(NULL, rc, "%s", error.text);
+	}
+	*comm = fresh;
+	return TALLY_OK;
+}
+
+/* Every call on a communicator is between enter and leave. */
+static int tally_enter(tally_t *comm, const char *call)
+{
+	if (!comm)
+		return tally_fail(NULL, TALLY_INVALID, "%s: the communicator must not be NULL",
+				  call);
+	if (comm->pid != getpid())
+		return tally_fail(
+			comm, TALLY_INVALID,
+			"%s: this communicator belongs to the parent process %ld: open another one "
+			"after fork()",
+			call, (long)comm->pid);
+	while (atomic_flag_test_and_set_explicit(&comm->busy, memory_order_acquire)) {
+		if (!atomic_load(&comm->aborting))
+			return tally_fail(
+				comm, TALLY_BUSY,
+				"%s: another thread is using this communicator: one at a time, or "
+				"one communicator each",
+				call);
+		sched_yield();
+	}
+	return TALLY_OK;
+}
+
+/* Takes over the engine's words if rc is an error. */
+static int tally_leave(tally_t *comm, int rc)
+{
+	if (rc < 0)
+		tally_fail(comm, rc, "%s", comm->engine->text);
+	atomic_flag_clear_explicit(&comm->busy, memory_order_release);
+	return rc;
+}
+
+void tally_close(tally_t *comm)
+{
+	/* A child process has no membership to give up, and the parent's memory may be half written. */
+	if (!comm || comm->pid != getpid())
+		return;
+	if (tally_enter(comm, "tally_close") < 0) {
+		log_print(TALLY_LOG_WARN, "%s; it stays open", tally_last_error(comm));
+		return;
+	}
+	if (tally_comm_last == comm)
+		tally_comm_last = NULL;
+	engine_close(comm->engine);
+	free(comm);
+}
+
+int tally_rank(const tally_t *comm)
+{
+	if (!comm)
+		return tally_fail(NULL, TALLY_INVALID,
+				  "tally_rank: the communicator must not be NULL");
+	return (int)comm->engine->config.rank;
+}
+
+int tally_size(const tally_t *comm)
+{
+	if (!comm)
+		return tally_fail(NULL, TALLY_INVALID,
+				  "tally_size: the communicator must not be NULL");
+	return (int)comm->engine->config.size;
+}
+
+/* --- Posting ------------------------------------------------------------------------------------ */
+
+static struct tally_request *tally_request_new(tally_t *comm)
+{
+	for (unsigned i = 0; i < TALLY_REQUESTS; i++) {
+		struct tally_request *req = &comm->requests[comm->next++ % TALLY_REQUESTS];
+
+		if (req->used && !(req->released && req->op.status != TALLY_IN_PROGRESS))
+			continue;
+		*req = (struct tally_request){ .comm = comm, .used = true };
+		return req;
+	}
+	return NULL;
+}
+
+/* Posts what the caller described in op; the communicator is entered and left here. */
+static int tally_post(tally_t *comm, const struct engine_op *op, const char *call,
+		      tally_request_t **out)
+{
+	struct tally_request *req;
+	int rc = tally_enter(comm, call);
+
+	if (rc < 0)
+		return rc;
+	req = tally_request_new(comm);
+	if (!req) {
+		snprintf(comm->engine->text, ENGINE_TEXT,
+			 "%s: %d requests are not released: call tally_release()", call,
+			 TALLY_REQUESTS);
+		return tally_leave(comm, TALLY_BUSY);
+	}
+	req->op = *op;
+	rc = engine_post(comm->engine, &req->op);
+	if (rc < 0)
+		req->used = false;
+	else
+		*out = req;
+	return tally_leave(comm, rc);
+}
+
+/* A struct of a later version is fine as long as what it has more is zero. */
+static int tally_check_size(const tally_t *comm, const struct tally_args *args)
+{
+	const unsigned char *bytes = (const unsigned char *)args;
+
+	if (args->size < sizeof(*args))
+		return tally_fail(
+			comm, TALLY_INVALID,
+			"tally_allreduce: args->size is %zu: set it to sizeof(struct tally_args), %zu",
+			args->size, sizeof(*args));
+	for (size_t i = sizeof(*args); i < args->size; i++)
+		if (bytes[i])
+			return tally_fail(
+				comm, TALLY_UNSUPPORTED,
+				"tally_allreduce: args has fields that this version (" TALLY_VERSION_STRING
+				") does not know");
+	return TALLY_OK;
+}
+
+static int tally_check_args(const tally_t *comm, const struct tally_args *args)
+{
+	int rc = tally_check_size(comm, args);
+
+	if (rc < 0)
+		return rc;
+	if (args->dtype < TALLY_F32 || args->dtype > TALLY_I32)
+		return tally_fail(comm, TALLY_INVALID,
+				  "tally_allreduce: dtype %d is none of enum tally_dtype",
+				  (int)args->dtype);
+	if (args->op < TALLY_SUM || args->op > TALLY_MIN)
+		return tally_fail(comm, TALLY_INVALID,
+				  "tally_allreduce: op %d is none of enum tally_op", (int)args->op);
+	if (args->count && (!args->src || !args->dst))
+		return tally_fail(comm, TALLY_INVALID,
+				  "tally_allreduce: %s is NULL, with %zu elements",
+				  args->src ? "dst" : "src", args->count);
+	if (args->count > SIZE_MAX / 2 / sizeof(float))
+		return tally_fail(comm, TALLY_INVALID,
+				  "tally_allreduce: %zu elements are more than memory can hold",
+				  args->count);
+	if (args->stream)
+		return tally_fail(
+			comm, TALLY_UNSUPPORTED,
+			"tally_allreduce: this version has no GPU support: stream must be NULL");
+	return TALLY_OK;
+}
+
+_Static_assert((int)TALLY_F32 == (int)WIRE_F32 && (int)TALLY_F16 == (int)WIRE_F16 &&
+		       (int)TALLY_BF16 == (int)WIRE_BF16 && (int)TALLY_I32 == (int)WIRE_I32,
+	       "dtypes travel as they are");
+_Static_assert((int)TALLY_SUM == (int)WIRE_SUM && (int)TALLY_AVG == (int)WIRE_AVG &&
+		       (int)TALLY_MAX == (int)WIRE_MAX && (int)TALLY_MIN == (int)WIRE_MIN,
+	       "ops travel as they are");
+
+int tally_allreduce(tally_t *comm, const struct tally_args *args, tally_request_t **req)
+{
+	struct engine_op op = { .status = TALLY_OK };
+	int rc;
+
+	if (!comm || !args || !req)
+		return tally_fail(comm, TALLY_INVALID, "tally_allreduce: %s must not be NULL",
+				  !comm	  ? "the communicator"
+				  : !args ? "args"
+					  : "req");
+	rc = tally_check_args(comm, args);
+	if (rc < 0)
+		return rc;
+	op.count = args->count;
+	op.tensor = (struct quantizer_tensor){
+		.src = args->src,
+		.dst = args->dst,
+		.dtype = (uint8_t)args->dtype,
+		.op = (uint8_t)args->op,
+	};
+	return tally_post(comm, &op, "tally_allreduce", req);
+}
+
+int tally_barrier(tally_t *comm, tally_request_t **req)
+{
+	const struct engine_op op = { .barrier = true, .status = TALLY_OK };
+
+	if (!comm || !req)
+		return tally_fail(comm, TALLY_INVALID, "tally_barrier: %s must not be NULL",
+				  comm ? "req" : "the communicator");
+	return tally_post(comm, &op, "tally_barrier", req);
+}
+
+/* --- Driving ------------------------------------------------------------------------------------ */
+
+int tally_progress(tally_t *comm)
+{
+	int rc = tally_enter(comm, "tally_progress");
+
+	if (rc < 0)
+		return rc;
+	return tally_leave(comm, engine_progress(comm->engine));
+}
+
+static int tally_request_wait(tally_request_t *req, int64_t timeout_ns, const char *call)
+{
+	int rc;
+
+	if (!req)
+		return tally_fail(NULL, TALLY_INVALID, "%s: the request must not be NULL", call);
+	rc = tally_enter(req->comm, call);
+	if (rc < 0)
+		return rc;
+	return tally_leave(req->comm, engine_wait(req->comm->engine, &req->op, timeout_ns));
+}
+
+int tally_test(tally_request_t *req)
+{
+	return tally_request_wait(req, 0, "tally_test");
+}
+
+int tally_wait(tally_request_t *req, int64_t timeout_ns)
+{
+	return tally_request_wait(req, timeout_ns, "tally_wait");
+}
+
+void tally_release(tally_request_t *req)
+{
+	if (!req || tally_enter(req->comm, "tally_release") < 0)
+		return;
+	req->released = true;
+	tally_leave(req->comm, TALLY_OK);
+}
+
+/* Copies as much as the caller's version knows; zeroes what only it knows. */
+static int tally_copy_out(void *out, size_t out_size, const void *ours, size_t our_size)
+{
+	memset(out, 0, out_size);
+	memcpy(out, ours, out_size < our_size ? out_size : our_size);
+	memcpy(out, &out_size, sizeof(out_size));
+	return TALLY_OK;
+}
+
+int tally_get_result(const tally_request_t *req, struct tally_result *result)
+{
+	struct tally_result ours;
+	int rc;
+
+	if (!req || !result || result->size < sizeof(ours))
+		return tally_fail(
+			req ? req->comm : NULL, TALLY_INVALID,
+			"tally_get_result: give a request, and a result whose size is set");
+	rc = tally_enter(req->comm, "tally_get_result");
+	if (rc < 0)
+		return rc;
+	rc = req->op.status;
+	ours = (struct tally_result){
+		.nonfinite = req->op.nonfinite,
+		.nonfinite_rank = req->op.nonfinite_rank,
+		.time_ns = rc == TALLY_IN_PROGRESS ? 0 : req->op.done_ns - req->op.posted_ns,
+	};
+	if (rc == TALLY_OK)
+		tally_copy_out(result, result->size, &ours, sizeof(ours));
+	return tally_leave(req->comm, rc);
+}
+
+int tally_abort(tally_t *comm)
+{
+	if (!comm)
+		return tally_fail(NULL, TALLY_INVALID,
+				  "tally_abort: the communicator must not be NULL");
+	if (comm->pid != getpid())
+		return tally_enter(comm, "tally_abort");
+	engine_abort(comm->engine);
+	/* A thread that is inside sees it and tells the switch; otherwise we do. */
+	atomic_fetch_add(&comm->aborting, 1);
+	if (!atomic_flag_test_and_set_explicit(&comm->busy, memory_order_acquire)) {
+		engine_progress(comm->engine);
+		atomic_flag_clear_explicit(&comm->busy, memory_order_release);
+	}
+	atomic_fetch_sub(&comm->aborting, 1);
+	return TALLY_OK;
+}
+
+int tally_rejoin(tally_t *comm)
+{
+	int rc = tally_enter(comm, "tally_rejoin");
+
+	if (rc < 0)
+		return rc;
+	return tally_leave(comm, engine_rejoin(comm->engine));
+}
+
+int tally_get_stats(const tally_t *comm, struct tally_stats *stats)
+{
+	struct tally_stats ours = { 0 };
+
+	if (!comm || !stats || stats->size < sizeof(ours))
+		return tally_fail(
+			comm, TALLY_INVALID,
+			"tally_get_stats: give a communicator, and stats whose size is set");
+	engine_stats(comm->engine, &ours);
+	return tally_copy_out(stats, stats->size, &ours, sizeof(ours));
+}

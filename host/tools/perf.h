@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* perf.h - what the parts of tally-perf share: options, one rank's state, one row of the table. */
+#ifndef HOST_TOOLS_PERF_H
+#define HOST_TOOLS_PERF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "host/include/tally.h"
+
+#define PERF_ROWS_MAX 1024 /* sizes of one run */
+#define PERF_THREADS_MAX 64
+#define PERF_SHIFTS 4096 /* places in a rank's data at which an operation may start */
+#define PERF_GUARD 16	 /* elements before and after dst that nothing may write */
+
+enum perf_mode { PERF_OUT_OF_PLACE = 0, PERF_IN_PLACE = 1, PERF_NR_MODES = 2 };
+
+struct perf_options {
+	uint64_t min_bytes, max_bytes, step_bytes;
+	uint64_t step_factor; /* 0: step_bytes counts */
+	uint64_t counts[PERF_ROWS_MAX];
+	uint32_t nr_counts;
+	uint32_t iters, warmup_iters;
+	bool check;
+	bool mode_on[PERF_NR_MODES];
+	enum tally_dtype dtypes[2];
+	uint32_t nr_dtypes;
+	enum tally_op ops[4];
+	uint32_t nr_ops;
+	uint32_t nr_threads; /* 0: one rank, described by the environment */
+	uint64_t seed;
+	const char *json;    /* file name, NULL: none */
+	const char *timeout; /* seconds as text for the library, NULL: its own default */
+};
+
+/* One kind of data: what perf_data functions need to know every element of every rank. */
+struct perf_data {
+	uint64_t seed;
+	enum tally_dtype dtype;
+	enum tally_op op;
+	int nr_ranks;
+};
+
+struct perf_error {
+	uint64_t wrong;
+	double max_part;  /* largest |error| of a float, as part of its block's largest value */
+	double max_share; /* largest |error| / bound */
+};
+
+/* Sums over all timed operations of a rank. */
+struct perf_totals {
+	uint64_t bytes;
+	uint64_t time_ns, cpu_ns;
+	uint64_t wait_ns, wire_ns, convert_ns;
+	uint64_t wall_ns;  /* operations and what is done between them */
+	uint64_t delay_ns; /* of wall_ns: ready to run but without a CPU, from the kernel */
+	struct perf_error error;
+};
+
+/* One (size, type, operation) of the table, the same on every rank. */
+struct perf_row {
+	uint64_t count;
+	enum tally_dtype dtype;
+	enum tally_op op;
+	double time_us[PERF_NR_MODES];
+	double algbw[PERF_NR_MODES], busbw[PERF_NR_MODES]; /* GB/s */
+	uint64_t wrong[PERF_NR_MODES];
+};
+
+/* What the run adds up to, the same on every rank. */
+struct perf_summary {
+	uint64_t wrong;
+	double avg_busbw;
+	uint64_t hash;
+	bool hash_equal;
+	uint32_t hash_other; /* the lowest rank whose hash differs from rank 0's */
+	double max_part, max_share;
+	uint64_t retransmits; /* of all ranks, since the job was joined */
+	double rtt_us;
+	double cpu_ns_per_byte;
+	double wait, wire, convert; /* shares of the time of the operations, 0..1 */
+	double delay;		    /* share of the run without a CPU */
+	bool interrupted;
+};
+
+struct perf_rank {
+	const struct perf_options *options;
+	tally_t *comm;
+	int rank, nr_ranks;
+	int32_t *src; /* max count + PERF_SHIFTS elements */
+	int32_t *dst; /* max count + 2 * PERF_GUARD elements */
+	uint64_t max_count;
+	uint64_t operation; /* number of the next test operation */
+	uint64_t hash;
+	struct perf_totals totals;
+	double busbw_sum;
+	uint32_t nr_busbw;
+	uint64_t wrong; /* of all ranks */
+	bool interrupted;
+	struct perf_row *rows; /* rank 0 only, for the JSON file */
+	uint32_t nr_rows;
+};
+
+/* perf_options.c: 0, 1 when there is nothing left to do (-h, -V), -1 after an error was printed. */
+int perf_options_parse(struct perf_options *options, int argc, char **argv);
+const char *perf_dtype_name(enum tally_dtype dtype);
+const char *perf_op_name(enum tally_op op);
+
+/* perf_data.c */
+uint64_t perf_data_shift(uint64_t seed, uint64_t operation);
+void perf_data_fill(const struct perf_data *data, int rank, uint64_t first, int32_t *out,
+		    uint64_t nr);
+uint64_t perf_data_hash(uint64_t hash, const int32_t *values, uint64_t nr);
+
+/*
+ * perf_check.c: compares count results with what the ranks' data, read from position shift on,
+ * give.
+ */
+void perf_check_results(const struct perf_data *data, uint64_t shift, const int32_t *got,
+			uint64_t count, struct perf_error *error);
+
+/* perf_run.c: 0, or -1 after an error was printed. */
+extern volatile int perf_interrupted;
+int perf_run_rank(struct perf_rank *rank);
+
+/*
+ * perf_share.c: 0 or a negative enum tally_status.  The values of all ranks, over the library
+ * itself.
+ */
+int perf_share_row(struct perf_rank *rank, struct perf_row *row);
+int perf_share_summary(struct perf_rank *rank, struct perf_summary *summary);
+
+/* perf_table.c */
+void perf_table_head(const struct perf_rank *rank);
+void perf_table_row(const struct perf_options *options, const struct perf_row *row);
+void perf_table_foot(const struct perf_rank *rank, const struct perf_summary *summary);
+
+/* perf_json.c: 0, or -1 after an error was printed. */
+int perf_json_write(const struct perf_rank *rank, const struct perf_summary *summary);
+
+#endif

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// perf_json.c - the rows and the summary of tally-perf as one JSON object.
+#include "host/tools/perf.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+static void perf_json_mode(FILE *file, const struct perf_row *row, enum perf_mode mode)
+{
+	fprintf(file,
+		", \"%s\": {\"time_us\": %.3f, \"algbw_gbs\": %.6f, \"busbw_gbs\": %.6f, "
+		"\"wrong\": %" PRIu64 "}",
+		mode == PERF_IN_PLACE ? "in_place" : "out_of_place", row->time_us[mode],
+		row->algbw[mode], row->busbw[mode], row->wrong[mode]);
+}
+
+static void perf_json_rows(FILE *file, const struct perf_rank *rank)
+{
+	const struct perf_row *row;
+	uint32_t i;
+	int mode;
+
+	fputs(" \"rows\": [", file);
+	for (i = 0; i < rank->nr_rows; i++) {
+		row = &rank->rows[i];
+		fprintf(file,
+			"%s\n  {\"size\": %" PRIu64 ", \"count\": %" PRIu64
+			", \"type\": \"%s\", \"redop\": \"%s\"",
+			i != 0 ? "," : "", row->count * sizeof(int32_t), row->count,
+			perf_dtype_name(row->dtype), perf_op_name(row->op));
+		for (mode = 0; mode < PERF_NR_MODES; mode++)
+			if (rank->options->mode_on[mode])
+				perf_json_mode(file, row, (enum perf_mode)mode);
+		fputs("}", file);
+	}
+	fputs("\n ],\n", file);
+}
+
+static void perf_json_summary(FILE *file, const struct perf_summary *summary, bool check)
+{
+	if (check)
+		fprintf(file,
+			" \"out_of_bounds\": %" PRIu64 ", \"result_hash\": \"%016" PRIx64
+			"\", \"hash_equal\": %s, \"max_error_of_block\": %.9g, "
+			"\"max_error_of_bound\": %.6f,\n",
+			summary->wrong, summary->hash, summary->hash_equal ? "true" : "false",
+			summary->max_part, summary->max_share);
+	fprintf(file,
+		" \"avg_busbw_gbs\": %.6f, \"retransmissions\": %" PRIu64
+		", \"rtt_us\": %.3f, \"cpu_ns_per_byte\": %.4f,\n"
+		" \"wait\": %.4f, \"wire\": %.4f, \"convert\": %.4f, \"without_cpu\": %.4f, "
+		"\"interrupted\": %s\n",
+		summary->avg_busbw, summary->retransmits, summary->rtt_us, summary->cpu_ns_per_byte,
+		summary->wait, summary->wire, summary->convert, summary->delay,
+		summary->interrupted ? "true" : "false");
+}
+
+int perf_json_write(const struct perf_rank *rank, const struct perf_summary *summary)
+{
+	const struct perf_options *options = rank->options;
+	FILE *file = fopen(options->json, "we");
+	int failed;
+
+	if (file != NULL) {
+		fprintf(file,
+			"{\"tool\": \"tally-perf\", \"version\": \"%s\", \"ranks\": %d, \"iters\": "
+			"%" PRIu32 ", \"warmup_iters\": %" PRIu32
+			", \"check\": %s, \"seed\": %" PRIu64 ",\n",
+			tally_version(), rank->nr_ranks, options->iters, options->warmup_iters,
+			options->check ? "true" : "false", options->seed);
+		perf_json_rows(file, rank);
+		perf_json_summary(file, summary, options->check);
+		fputs("}\n", file);
+		failed = ferror(file);
+		if (fclose(file) == 0 && !failed)
+			return 0;
+	}
+	fprintf(stderr, "tally-perf: --json %s: %s\n", options->json, strerror(errno));
+	return -1;
+}

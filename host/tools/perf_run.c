@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// perf_run.c - what one rank of tally-perf does: every size, type and operation, timed and checked.
+//
+// An operation is posted when the one before is complete.  With -c 1 every result is hashed and
+// those of the first and the last timed operation are checked element by element, all outside the
+// measured time; a barrier then lets the ranks start the next one together.
+#include "host/tools/perf.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PERF_CANARY 0x5ca1ab1e
+
+volatile int perf_interrupted;
+
+static uint64_t perf_clock(clockid_t clock)
+{
+	struct timespec now = { 0 };
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* How long this thread was ready to run and had no CPU, in ns; 0 where the kernel does not say. */
+static uint64_t perf_delay(void)
+{
+	char text[96] = "";
+	uint64_t delay = 0;
+	ssize_t len;
+	int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return 0;
+	len = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (len <= 0 || sscanf(text, "%*u %" SCNu64, &delay) != 1)
+		return 0;
+	return delay;
+}
+
+static int perf_fail(const struct perf_rank *rank, const char *what)
+{
+	fprintf(stderr, "tally-perf: rank %d: %s\n", rank->rank, what);
+	return -1;
+}
+
+static int perf_fail_comm(const struct perf_rank *rank, int err)
+{
+	const char *text = tally_last_error(rank->comm);
+
+	return perf_fail(rank, text[0] != '\0' ? text : tally_strerror(err));
+}
+
+static int perf_barrier(struct perf_rank *rank)
+{
+	tally_request_t *req = NULL;
+	int err = tally_barrier(rank->comm, &req);
+
+	if (err == TALLY_OK)
+		err = tally_wait(req, -1);
+	if (err != TALLY_OK)
+		perf_fail_comm(rank, err);
+	tally_release(req);
+	return err == TALLY_OK ? 0 : -1;
+}
+
+/* One operation, and what it cost. */
+static int perf_operate(struct perf_rank *rank, const struct tally_args *args, uint64_t *time_ns)
+{
+	struct tally_stats before = { .size = sizeof(before) }, after = { .size = sizeof(after) };
+	struct perf_totals *totals = &rank->totals;
+	tally_request_t *req = NULL;
+	uint64_t start, cpu;
+	int err = tally_get_stats(rank->comm, &before);
+
+	if (err != TALLY_OK)
+		return perf_fail_comm(rank, err);
+	cpu = perf_clock(CLOCK_THREAD_CPUTIME_ID);
+	start = perf_clock(CLOCK_MONOTONIC);
+	err = tally_allreduce(rank->comm, args, &req);
+	if (err == TALLY_OK)
+		err = tally_wait(req, -1);
+	*time_ns = perf_clock(CLOCK_MONOTONIC) - start;
+	cpu = perf_clock(CLOCK_THREAD_CPUTIME_ID) - cpu;
+	if (err != TALLY_OK)
+		perf_fail_comm(rank, err);
+	tally_release(req);
+	if (err != TALLY_OK)
+		return -1;
+	err = tally_get_stats(rank->comm, &after);
+	if (err != TALLY_OK)
+		return perf_fail_comm(rank, err);
+	totals->cpu_ns += cpu;
+	totals->time_ns += *time_ns;
+	totals->bytes += args->count * sizeof(int32_t);
+	totals->wait_ns += after.wait_ns - before.wait_ns;
+	totals->wire_ns += after.wire_ns - before.wire_ns;
+	totals->convert_ns += after.convert_ns - before.convert_ns;
+	return 0;
+}
+
+/* Nothing may write beside dst, nor into the source of an operation that is not in place. */
+static uint64_t perf_count_overwritten(const struct perf_rank *rank, const struct perf_data *data,
+				       uint64_t count, uint64_t shift)
+{
+	const int32_t *after = rank->dst + PERF_GUARD + count;
+	int32_t want[1024];
+	uint64_t wrong = 0, at, nr, i;
+
+	for (i = 0; i < PERF_GUARD; i++)
+		wrong += (rank->dst[i] != PERF_CANARY) + (after[i] != PERF_CANARY);
+	for (at = 0; at < count; at += nr) {
+		nr = count - at < 1024 ? count - at : 1024;
+		perf_data_fill(data, rank->rank, shift + at, want, nr);
+		for (i = 0; i < nr; i++)
+			wrong += rank->src[shift + at + i] != want[i];
+	}
+	return wrong;
+}
+
+static void perf_guard_set(struct perf_rank *rank, uint64_t count)
+{
+	uint32_t i;
+
+	for (i = 0; i < PERF_GUARD; i++)
+		rank->dst[i] = rank->dst[PERF_GUARD + count + i] = PERF_CANARY;
+}
+
+/* Iteration i of a size and mode, i < 0: a warm-up.  Adds to *time_ns if timed. */
+static int perf_iterate(struct perf_rank *rank, const struct perf_row *row, enum perf_mode mode,
+			int64_t i, struct perf_error *error)
+{
+	const struct perf_options *options = rank->options;
+	const struct perf_data data = { options->seed, row->dtype, row->op, rank->nr_ranks };
+	uint64_t shift = perf_data_shift(options->seed, rank->operation++), time_ns;
+	int32_t *dst = rank->dst + PERF_GUARD;
+	struct tally_args args = { .size = sizeof(args), .dtype = row->dtype, .op = row->op };
+	struct perf_totals totals = rank->totals;
+
+	/* Unchecked runs are for speed: no source off its cache line. */
+	if (!options->check)
+		shift &= ~UINT64_C(15);
+	if (mode == PERF_IN_PLACE)
+		memcpy(dst, rank->src + shift, row->count * sizeof(*dst));
+	args.src = mode == PERF_IN_PLACE ? dst : rank->src + shift;
+	args.dst = dst;
+	args.count = row->count;
+	if ((options->check || mode == PERF_IN_PLACE) && perf_barrier(rank) != 0)
+		return -1;
+	if (perf_operate(rank, &args, &time_ns) != 0)
+		return -1;
+	if (i < 0)
+		rank->totals = totals;
+	if (!options->check)
+		return 0;
+	rank->hash = perf_data_hash(rank->hash, dst, row->count);
+	if (i == 0 || i == (int64_t)options->iters - 1) {
+		perf_check_results(&data, shift, dst, row->count, error);
+		error->wrong += perf_count_overwritten(rank, &data, row->count, shift);
+	}
+	return 0;
+}
+
+static int perf_run_mode(struct perf_rank *rank, struct perf_row *row, enum perf_mode mode)
+{
+	struct perf_error error = { 0 }, *all = &rank->totals.error;
+	uint64_t time_ns = 0, delay_ns = 0, start_ns = 0;
+	int64_t i, warmup = rank->options->warmup_iters;
+
+	perf_guard_set(rank, row->count);
+	for (i = -warmup; i < (int64_t)rank->options->iters; i++) {
+		if (i == 0) {
+			time_ns = rank->totals.time_ns;
+			delay_ns = perf_delay();
+			start_ns = perf_clock(CLOCK_MONOTONIC);
+		}
+		if (perf_iterate(rank, row, mode, i, &error) != 0)
+			return -1;
+	}
+	rank->totals.wall_ns += perf_clock(CLOCK_MONOTONIC) - start_ns;
+	rank->totals.delay_ns += perf_delay() - delay_ns;
+	row->time_us[mode] = (double)(rank->totals.time_ns - time_ns) / 1e3 / rank->options->iters;
+	row->wrong[mode] = error.wrong;
+	all->wrong += error.wrong;
+	all->max_part = error.max_part > all->max_part ? error.max_part : all->max_part;
+	all->max_share = error.max_share > all->max_share ? error.max_share : all->max_share;
+	return 0;
+}
+
+static void perf_count_speed(struct perf_rank *rank, struct perf_row *row)
+{
+	double bytes = (double)(row->count * sizeof(int32_t));
+	int mode, n = rank->nr_ranks;
+
+	for (mode = 0; mode < PERF_NR_MODES; mode++) {
+		if (!rank->options->mode_on[mode])
+			continue;
+		row->algbw[mode] = row->time_us[mode] > 0 ? bytes / row->time_us[mode] / 1e3 : 0;
+		row->busbw[mode] = row->algbw[mode] * 2 * (n - 1) / n;
+		rank->busbw_sum += row->busbw[mode];
+		rank->nr_busbw++;
+		rank->wrong += row->wrong[mode];
+	}
+}
+
+static int perf_run_row(struct perf_rank *rank, struct perf_row *row)
+{
+	int mode, err;
+
+	for (mode = 0; mode < PERF_NR_MODES; mode++)
+		if (rank->options->mode_on[mode] &&
+		    perf_run_mode(rank, row, (enum perf_mode)mode) != 0)
+			return -1;
+	err = perf_share_row(rank, row);
+	if (err != TALLY_OK)
+		return perf_fail_comm(rank, err);
+	perf_count_speed(rank, row);
+	if (rank->rank == 0) {
+		perf_table_row(rank->options, row);
+		rank->rows[rank->nr_rows++] = *row;
+	}
+	return 0;
+}
+
+static int perf_run_rows(struct perf_rank *rank, enum tally_dtype dtype, enum tally_op op)
+{
+	const struct perf_options *options = rank->options;
+	struct perf_row row;
+	uint32_t i;
+
+	for (i = 0; i < options->nr_counts && !rank->interrupted; i++) {
+		row = (struct perf_row){ options->counts[i], .dtype = dtype, .op = op };
+		if (perf_run_row(rank, &row) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int perf_run_all(struct perf_rank *rank)
+{
+	const struct perf_options *options = rank->options;
+	struct perf_data data = { options->seed, TALLY_F32, TALLY_SUM, rank->nr_ranks };
+	struct perf_summary summary = { 0 };
+	uint32_t d, o;
+	int err;
+
+	if (rank->rank == 0)
+		perf_table_head(rank);
+	for (d = 0; d < options->nr_dtypes; d++) {
+		data.dtype = options->dtypes[d];
+		perf_data_fill(&data, rank->rank, 0, rank->src, rank->max_count + PERF_SHIFTS);
+		for (o = 0; o < options->nr_ops; o++)
+			if (perf_run_rows(rank, data.dtype, options->ops[o]) != 0)
+				return -1;
+	}
+	err = perf_share_summary(rank, &summary);
+	if (err != TALLY_OK)
+		return perf_fail_comm(rank, err);
+	if (rank->rank == 0)
+		perf_table_foot(rank, &summary);
+	if (rank->rank == 0 && options->json != NULL && perf_json_write(rank, &summary) != 0)
+		return -1;
+	if (!summary.hash_equal)
+		return perf_fail(rank, "the ranks' results differ (result hash)");
+	/* Its own count too: the sum over the ranks came from the library under test. */
+	if (rank->totals.error.wrong != 0)
+		return perf_fail(rank, "wrong results");
+	return summary.wrong != 0 || summary.interrupted ? -1 : 0;
+}
+
+int perf_run_rank(struct perf_rank *rank)
+{
+	const struct perf_options *options = rank->options;
+	uint64_t i;
+	int err = -1;
+
+	rank->rank = tally_rank(rank->comm);
+	rank->nr_ranks = tally_size(rank->comm);
+	for (i = 0; i < options->nr_counts; i++)
+		if (options->counts[i] > rank->max_count)
+			rank->max_count = options->counts[i];
+	rank->src = malloc((rank->max_count + PERF_SHIFTS) * sizeof(*rank->src));
+	rank->dst = calloc(rank->max_count + 2 * PERF_GUARD, sizeof(*rank->dst));
+	rank->rows = calloc((size_t)options->nr_counts * options->nr_dtypes * options->nr_ops,
+			    sizeof(*rank->rows));
+	if (rank->src == NULL || rank->dst == NULL || rank->rows == NULL)
+		perf_fail(rank, "no memory for the data; take a smaller --maxbytes");
+	else
+		err = perf_run_all(rank);
+	free(rank->rows);
+	free(rank->dst);
+	free(rank->src);
+	return err;
+}

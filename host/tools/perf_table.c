@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// perf_table.c - the table of tally-perf: nccl-tests' lines, so that the same scripts read both.
+#include "host/tools/perf.h"
+
+#include <inttypes.h>
+#include <sched.h>
+
+#define PERF_TEXT 24
+#define PERF_DELAYED 0.25 /* share of time without a CPU from which that is what limits */
+
+static const char perf_titles[] =
+	"#\n"
+	"#                                                              out-of-place                "
+	"       in-place          \n"
+	"#       size         count      type   redop    root     time   algbw   busbw  #wrong     "
+	"time   algbw   busbw  #wrong \n"
+	"#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            "
+	" (us)  (GB/s)  (GB/s)         \n";
+
+void perf_table_head(const struct perf_rank *rank)
+{
+	const struct perf_options *options = rank->options;
+	struct tally_stats stats = { .size = sizeof(stats) };
+	uint64_t least = UINT64_MAX, most = 0;
+	uint32_t i;
+
+	for (i = 0; i < options->nr_counts; i++) {
+		least = options->counts[i] < least ? options->counts[i] : least;
+		most = options->counts[i] > most ? options->counts[i] : most;
+	}
+	printf("# tally-perf %s  ranks %d  minBytes %" PRIu64 " maxBytes %" PRIu64 " sizes %" PRIu32
+	       " warmup iters: %" PRIu32 " iters: %" PRIu32 " validation: %d seed: %" PRIu64 "\n",
+	       tally_version(), rank->nr_ranks, least * sizeof(int32_t), most * sizeof(int32_t),
+	       options->nr_counts, options->warmup_iters, options->iters, options->check,
+	       options->seed);
+	if (tally_get_stats(rank->comm, &stats) == TALLY_OK)
+		printf("# window %" PRIu32 " chunks of %" PRIu32 " B, %" PRIu32 " slots\n",
+		       stats.window, stats.chunk, stats.slots);
+	if (options->check)
+		fputs("# #wrong counts float results with |error| > n * 2^-(k+1) + 2^-24 |result|,"
+		      " k = 157 - E - ceil(log2 n) - (n >= 256),\n"
+		      "# E the exponent of the block's largest value (an average: first term / n);"
+		      " max, min and int32 are exact;\n"
+		      "# checked: the first and the last timed operation of each size, on every "
+		      "rank\n",
+		      stdout);
+	fputs(perf_titles, stdout);
+	fflush(stdout);
+}
+
+/* As many decimals, at most two, as fit the width. */
+static void perf_number(char text[PERF_TEXT], int width, double value)
+{
+	double limit = 1;
+	int digits = 0;
+
+	for (; value >= limit && digits < 18; limit *= 10)
+		digits++;
+	snprintf(text, PERF_TEXT, "%.*f",
+		 digits < width - 2   ? 2
+		 : digits < width - 1 ? 1
+				      : 0,
+		 value);
+}
+
+void perf_table_row(const struct perf_options *options, const struct perf_row *row)
+{
+	char time[PERF_TEXT], algbw[PERF_TEXT], busbw[PERF_TEXT];
+	int mode;
+
+	printf("%12li  %12li  %8s  %6s  %6s", (long)(row->count * sizeof(int32_t)),
+	       (long)row->count, perf_dtype_name(row->dtype), perf_op_name(row->op), "-1");
+	for (mode = 0; mode < PERF_NR_MODES; mode++) {
+		if (!options->mode_on[mode]) {
+			printf("  %7s  %6s  %6s  %6s", "N/A", "N/A", "N/A", "N/A");
+			continue;
+		}
+		perf_number(time, 7, row->time_us[mode]);
+		perf_number(algbw, 6, row->algbw[mode]);
+		perf_number(busbw, 6, row->busbw[mode]);
+		if (options->check)
+			printf("  %7s  %6s  %6s  %6g", time, algbw, busbw,
+			       (double)row->wrong[mode]);
+		else
+			printf("  %7s  %6s  %6s  %6s", time, algbw, busbw, "N/A");
+	}
+	putchar('\n');
+	fflush(stdout);
+}
+
+/* CPUs this process may use. */
+static int perf_nr_cpus(void)
+{
+	cpu_set_t cpus;
+
+	if (sched_getaffinity(0, sizeof(cpus), &cpus) != 0)
+		return 1;
+	return CPU_COUNT(&cpus);
+}
+
+static void perf_table_limit(const struct perf_summary *summary)
+{
+	const char *what = "waiting for other ranks and the network";
+	double most = summary->wait;
+
+	if (summary->wire > most) {
+		what = "the wire (moving packets in and out)";
+		most = summary->wire;
+	}
+	if (summary->convert > most) {
+		what = "conversion (float to integer and back)";
+		most = summary->convert;
+	}
+	if (summary->delay >= PERF_DELAYED)
+		printf("# Limited by           : CPU oversubscribed: ready to run but without a CPU"
+		       " %.0f %% of the time (%d CPUs here)\n",
+		       100 * summary->delay, perf_nr_cpus());
+	else
+		printf("# Limited by           : %s, %.0f %% of the time\n", what, 100 * most);
+}
+
+void perf_table_foot(const struct perf_rank *rank, const struct perf_summary *summary)
+{
+	const struct perf_options *options = rank->options;
+
+	if (options->check) {
+		printf("# Out of bounds values : %" PRIu64 " %s\n", summary->wrong,
+		       summary->wrong == 0 ? "OK" : "FAILED");
+	} else {
+		puts("# Out of bounds values : not checked");
+	}
+	printf("# Avg bus bandwidth    : %g\n#\n", summary->avg_busbw);
+	if (options->check) {
+		printf("# Result hash : %016" PRIx64 "\n", summary->hash);
+		printf("# Max error            : %.2f of the bound, %.2g of its block's "
+		       "largest value\n",
+		       summary->max_share, summary->max_part);
+	}
+	if (!summary->hash_equal)
+		printf("# Results differ       : FAILED, rank %" PRIu32
+		       " has another hash than rank 0\n",
+		       summary->hash_other);
+	printf("# Retransmissions      : %" PRIu64 "\n", summary->retransmits);
+	printf("# Round trip           : %.1f us\n", summary->rtt_us);
+	printf("# CPU time             : %.2f ns per byte and rank\n", summary->cpu_ns_per_byte);
+	printf("# Share of time        : wait %.0f %%, wire %.0f %%, convert %.0f %%\n",
+	       100 * summary->wait, 100 * summary->wire, 100 * summary->convert);
+	perf_table_limit(summary);
+	if (summary->interrupted)
+		puts("# Interrupted");
+	fflush(stdout);
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tally-perf.c - measures and checks all-reduce, as one rank of a job or as all its ranks in
+// threads.
+#include "host/tools/perf.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct perf_thread {
+	const struct perf_options *options;
+	int rank; /* -1: as the environment says */
+	int result;
+	pthread_t thread;
+};
+
+static void perf_on_signal(int signal)
+{
+	(void)signal;
+	perf_interrupted = 1;
+}
+
+/* The first interrupt lets the row in progress end, on all ranks; the second one kills. */
+static void perf_watch_signals(void)
+{
+	struct sigaction action = { .sa_handler = perf_on_signal, .sa_flags = (int)SA_RESETHAND };
+
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+static int perf_config_number(tally_config_t *config, const char *key, uint32_t value)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", (unsigned int)value);
+	return tally_config_set(config, key, text);
+}
+
+/*
+ * Threads are the ranks of TALLY_SWITCH, or of a switch in this process that no other process has.
+ */
+static int perf_config_thread(tally_config_t *config, const struct perf_thread *thread)
+{
+	const char *where = getenv("TALLY_SWITCH");
+	char name[48];
+	int err = perf_config_number(config, "rank", (uint32_t)thread->rank);
+
+	if (err == TALLY_OK)
+		err = perf_config_number(config, "size", thread->options->nr_threads);
+	if (err != TALLY_OK || (where != NULL && where[0] != '\0'))
+		return err;
+	snprintf(name, sizeof(name), "inproc:perf-%ld", (long)getpid());
+	err = tally_config_set(config, "switch", name);
+	return err == TALLY_OK ? tally_config_set(config, "job", "tally-perf") : err;
+}
+
+static int perf_open(tally_t **comm, const struct perf_thread *thread)
+{
+	tally_config_t *config = NULL;
+	int err = tally_config_new(&config);
+
+	if (err == TALLY_OK && thread->options->timeout != NULL)
+		err = tally_config_set(config, "timeout", thread->options->timeout);
+	if (err == TALLY_OK && thread->rank >= 0)
+		err = perf_config_thread(config, thread);
+	if (err == TALLY_OK)
+		err = tally_open(comm, config);
+	tally_config_free(config);
+	return err;
+}
+
+static void *perf_thread_run(void *arg)
+{
+	struct perf_thread *thread = arg;
+	struct perf_rank rank = { .options = thread->options };
+	const char *name = getenv("TALLY_RANK");
+	const char *text;
+	int err = perf_open(&rank.comm, thread);
+
+	thread->result = -1;
+	if (err == TALLY_OK) {
+		thread->result = perf_run_rank(&rank);
+		tally_close(rank.comm);
+		return NULL;
+	}
+	text = tally_last_error(NULL);
+	text = text[0] != '\0' ? text : tally_strerror(err);
+	if (thread->rank >= 0)
+		fprintf(stderr, "tally-perf: rank %d: %s\n", thread->rank, text);
+	else if (name != NULL)
+		fprintf(stderr, "tally-perf: rank %s: %s\n", name, text);
+	else
+		fprintf(stderr, "tally-perf: %s\n", text);
+	return NULL;
+}
+
+static int perf_run_threads(const struct perf_options *options)
+{
+	struct perf_thread threads[PERF_THREADS_MAX];
+	uint32_t i;
+	int result = 0, err;
+
+	for (i = 0; i < options->nr_threads; i++) {
+		threads[i] = (struct perf_thread){ .options = options, .rank = (int)i };
+		err = pthread_create(&threads[i].thread, NULL, perf_thread_run, &threads[i]);
+		if (err == 0)
+			continue;
+		fprintf(stderr, "tally-perf: no thread for rank %u: %s\n", (unsigned int)i,
+			strerror(err));
+		/* The ranks that did start wait for this one: nothing is left but to leave. */
+		exit(1);
+	}
+	for (i = 0; i < options->nr_threads; i++) {
+		pthread_join(threads[i].thread, NULL);
+		if (threads[i].result != 0)
+			result = -1;
+	}
+	return result;
+}
+
+int main(int argc, char **argv)
+{
+	static struct perf_options options;
+	struct perf_thread self = { .options = &options, .rank = -1 };
+	int err = perf_options_parse(&options, argc, argv);
+
+	if (err != 0)
+		return err > 0 ? 0 : 2;
+	perf_watch_signals();
+	if (options.nr_threads > 0)
+		return perf_run_threads(&options) == 0 ? 0 : 1;
+	perf_thread_run(&self);
+	return self.result == 0 ? 0 : 1;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* udp_switch.h - a switch on a loopback socket for tests, with packets lost on demand. */
+#ifndef TESTS_UNIT_UDP_SWITCH_H
+#define TESTS_UNIT_UDP_SWITCH_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct udp_switch;
+
+/* lose: asked for every packet in either direction, numbered from 0 in order of appearance; may be NULL. */
+struct udp_switch *udp_switch_start(bool (*lose)(void *ctx, uint64_t number), void *ctx);
+uint16_t udp_switch_port(const struct udp_switch *sw);
+uint64_t udp_switch_packets(const struct udp_switch *sw);
+void udp_switch_stop(struct udp_switch *sw);
+
+#endif
