@@ -44,9 +44,11 @@ static const struct config_option config_table[] = {
 	  .unit_text = "bytes", .allowed = "0, or a multiple of 128 from 128 to 8832",
 	  .max = WIRE_P_MAX, .multiple = WIRE_P_MIN,
 	  .meaning = "payload of a packet; 0: what the path carries" },
-	{ CONFIG_OPT("slots", "SLOTS", CONFIG_UINT, slots), .default_text = "512",
-	  .unit_text = "chunks", .allowed = "1 to 16000", .min = 1, .max = 16000,
-	  .meaning = "places wanted at the switch; the job gets the least that a rank wants" },
+	{ CONFIG_OPT("slots", "SLOTS", CONFIG_UINT, slots), .default_text = "0",
+	  .unit_text = "chunks", .allowed = "0 to 16000", .max = 16000,
+	  .meaning =
+		  "places wanted at the switch; the least that a rank wants counts; 0: by transport (udp 512, "
+		  "inproc 64)" },
 	{ CONFIG_OPT("window", "WINDOW", CONFIG_UINT, window), .default_text = "0",
 	  .unit_text = "chunks", .allowed = "0 to 16000", .max = 16000,
 	  .meaning = "chunks in flight at most; 0: as many as there are slots" },

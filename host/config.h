@@ -62,8 +62,8 @@ struct config {
 	uint64_t chunk;						/* P; 0: what the path carries */
 	uint64_t timeout_ns, join_timeout_ns, stall_warning_ns; /* 0: never */
 	uint64_t rto_min_ns;					/* 0: by transport */
-	uint64_t slots;
-	uint64_t debug; /* enum tally_log_level */
+	uint64_t slots;						/* 0: by transport */
+	uint64_t debug;						/* enum tally_log_level */
 	char debug_file[CONFIG_PATH];
 	char conf[CONFIG_PATH];
 	uint64_t kernels; /* 0: best */

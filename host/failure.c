@@ -149,7 +149,7 @@ static int failure_left(const struct failure *failure, unsigned rank)
 			   failure->op ? failure->op : "");
 }
 
-int failure_over(const struct failure *failure, const struct wire_status *status)
+static int failure_cause(const struct failure *failure, const struct wire_status *status)
 {
 	char a[FAILURE_VALUE], sw[FAILURE_SWITCH];
 
@@ -188,6 +188,27 @@ int failure_over(const struct failure *failure, const struct wire_status *status
 	return failure_say(failure, TALLY_PEER,
 			   "the ranks of job %s formed anew without this one%s",
 			   failure->config->job, FAILURE_REJOIN);
+}
+
+/*
+ * A rank that gives up waiting for another ends the epoch of all: those that were about to give up
+ * as well name the one that everybody waited for, too.
+ */
+int failure_over(const struct failure *failure, const struct wire_status *status)
+{
+	const uint64_t missing = failure->missing, cause = UINT64_C(1) << (status->wid_a & 63);
+	const int rc = failure_cause(failure, status);
+	const size_t len = strlen(failure->text);
+	char ranks[FAILURE_RANKS];
+
+	if (!missing || missing & cause || rc == TALLY_MISMATCH)
+		return rc;
+	print_ranks(ranks, sizeof(ranks), missing);
+	snprintf(failure->text + len, failure->cap - len,
+		 "; until then %s was waiting for rank%s %s of %" PRIu64 " for %.1f s",
+		 failure->op ? failure->op : "an operation", missing & (missing - 1) ? "s" : "",
+		 ranks, failure->config->size, (double)failure->missing_ns / 1e9);
+	return rc;
 }
 
 /* --- Joining ------------------------------------------------------------------------------------ */

@@ -13,10 +13,12 @@ struct failure {
 	char *text; /* the sentence */
 	size_t cap;
 	const struct config *config;
-	const char *op;	 /* the oldest operation in words, NULL: none outstanding */
-	uint64_t joined; /* ranks that were seen in the job, even if they gave up since */
-	bool refused;	 /* nobody listens at the switch's address */
-	bool forgotten;	 /* the switch had lost the job */
+	const char *op;	     /* the oldest operation in words, NULL: none outstanding */
+	uint64_t missing;    /* other ranks that it was waiting for, as far as known */
+	uint64_t missing_ns; /* for so long */
+	uint64_t joined;     /* ranks that were seen in the job, even if they gave up since */
+	bool refused;	     /* nobody listens at the switch's address */
+	bool forgotten;	     /* the switch had lost the job */
 };
 
 /* An epoch was ended by the switch's word.  Returns a negative enum tally_status. */

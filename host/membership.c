@@ -18,6 +18,9 @@
  * sending again early only makes others wait longer. */
 #define MEMBERSHIP_RTO_INPROC_NS UINT64_C(20000000)
 #define MEMBERSHIP_RTO_UDP_NS UINT64_C(1000000)
+#define MEMBERSHIP_OVERDUE_NS UINT64_C(500000000)
+/* Enough in flight for a network; inside a process, as much as stays in the cache. */
+enum { MEMBERSHIP_SLOTS_UDP = 512, MEMBERSHIP_SLOTS_INPROC = 64 };
 
 /* --- What the session says ---------------------------------------------------------------------- */
 
@@ -94,6 +97,20 @@ static struct failure membership_failure(struct engine *engine, char op[128])
 	};
 }
 
+/* What was missing may be in by now: only what is long overdue is worth a word. */
+static void membership_overdue(const struct engine *engine, struct failure *failure)
+{
+	const uint64_t for_ns = engine->now_ns - engine->since_ns;
+	uint64_t missing, silent;
+	uint16_t slot;
+
+	if (!failure->op || for_ns < MEMBERSHIP_OVERDUE_NS ||
+	    !coll_stall(engine->coll, &missing, &silent, &slot))
+		return;
+	failure->missing = missing & ~(UINT64_C(1) << engine->session.rank);
+	failure->missing_ns = for_ns;
+}
+
 void engine_event(struct engine *engine, enum session_event event, bool forgotten)
 {
 	char op[128];
@@ -105,6 +122,7 @@ void engine_event(struct engine *engine, enum session_event event, bool forgotte
 		membership_begin(engine);
 		break;
 	case SESSION_OVER:
+		membership_overdue(engine, &failure);
 		engine_fail(engine, failure_over(&failure, session_status(&engine->session)));
 		break;
 	case SESSION_GAVE_UP:
@@ -286,6 +304,9 @@ int engine_open(struct engine **out, const struct config *config, struct engine_
 	}
 	memset(engine, 0, sizeof(*engine));
 	engine->config = *config;
+	if (!engine->config.slots)
+		engine->config.slots = config->transport == CONFIG_UDP ? MEMBERSHIP_SLOTS_UDP
+								       : MEMBERSHIP_SLOTS_INPROC;
 	atomic_init(&engine->abort_asked, false);
 	rc = membership_quantizer(engine, error);
 	if (rc == TALLY_OK)

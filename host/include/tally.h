@@ -90,13 +90,13 @@ TALLY_API int tally_rank(const tally_t *comm);
 TALLY_API int tally_size(const tally_t *comm);
 
 struct tally_args {
-	size_t size;	   /* sizeof(struct tally_args): lets the struct grow */
-	const void *src;   /* count elements; borrowed until the request completes */
-	void *dst;	   /* count elements; may equal src, must not overlap otherwise */
-	size_t count;	   /* elements, not bytes; 0 is fine */
+	size_t size;	 /* sizeof(struct tally_args): lets the struct grow */
+	const void *src; /* count elements; borrowed until the request completes */
+	void *dst;	 /* count elements; may equal src, must not overlap otherwise */
+	size_t count;	 /* elements, not bytes; 0 is fine */
 	enum tally_dtype dtype;
 	enum tally_op op;
-	void *stream;	   /* NULL: host memory */
+	void *stream; /* NULL: host memory */
 };
 
 /*
@@ -106,7 +106,8 @@ struct tally_args {
 TALLY_API int tally_allreduce(tally_t *comm, const struct tally_args *args, tally_request_t **req);
 TALLY_API int tally_barrier(tally_t *comm, tally_request_t **req);
 
-TALLY_API int tally_progress(tally_t *comm); /* moves packets once; >= 0, or the communicator's error */
+TALLY_API int
+tally_progress(tally_t *comm); /* moves packets once; >= 0, or the communicator's error */
 TALLY_API int tally_test(tally_request_t *req);
 /* timeout_ns < 0: until the operation's own deadline (option timeout).  TALLY_IN_PROGRESS when the time given
  * here ran out first. */
@@ -117,8 +118,8 @@ TALLY_API void tally_release(tally_request_t *req);
 
 /* What became of one operation. */
 struct tally_result {
-	size_t size;		/* sizeof(struct tally_result), set by the caller */
-	uint64_t nonfinite;	/* elements delivered as NaN because some rank's block had Inf or NaN */
+	size_t size;	    /* sizeof(struct tally_result), set by the caller */
+	uint64_t nonfinite; /* elements delivered as NaN because some rank's block had Inf or NaN */
 	int32_t nonfinite_rank; /* the lowest such rank, -1: none */
 	uint64_t time_ns;	/* from post to completion */
 };
@@ -137,13 +138,20 @@ struct tally_stats {
 	uint64_t dropped; /* packets received and not taken: stale, duplicate, foreign, malformed */
 	uint64_t operations;
 	uint64_t rtt_ns; /* lowest round trip measured lately */
-	uint64_t wait_ns, wire_ns, convert_ns; /* where the time went: idle, moving packets, quantising */
-	uint32_t window, chunk, slots;	       /* data chunks in flight at most now; payload bytes; slots agreed */
+	uint64_t wait_ns, wire_ns,
+		convert_ns; /* where the time went: idle, moving packets, quantising */
+	uint32_t window, chunk,
+		slots; /* data chunks in flight at most now; payload bytes; slots agreed */
 	uint64_t epoch;
 };
 TALLY_API int tally_get_stats(const tally_t *comm, struct tally_stats *stats);
 
-enum tally_log_level { TALLY_LOG_NONE = 0, TALLY_LOG_WARN = 1, TALLY_LOG_INFO = 2, TALLY_LOG_TRACE = 3 };
+enum tally_log_level {
+	TALLY_LOG_NONE = 0,
+	TALLY_LOG_WARN = 1,
+	TALLY_LOG_INFO = 2,
+	TALLY_LOG_TRACE = 3
+};
 /* Replaces the default sink (stderr, or TALLY_DEBUG_FILE).  text has no newline.  Process-wide; fn may be
  * called from any thread that is inside the library. */
 TALLY_API void tally_set_log(void (*fn)(void *ctx, int level, const char *text), void *ctx);

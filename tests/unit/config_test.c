@@ -114,7 +114,7 @@ static void config_resolve__defaults(void **state)
 	assert_false(config.sw.named);
 	assert_int_equal(config.transport, CONFIG_INPROC);
 	assert_int_equal(config.chunk, 0);
-	assert_int_equal(config.slots, 512);
+	assert_int_equal(config.slots, 0);
 	assert_int_equal(config.window, 0);
 	assert_int_equal(config.timeout_ns, UINT64_C(300000000000));
 	assert_int_equal(config.join_timeout_ns, UINT64_C(30000000000));
@@ -219,7 +219,8 @@ static void config_resolve__bad_values(void **state)
 		  "TALLY_CHUNK=1000 (environment): want 0, or a multiple of 128 from 128 to 8832, in bytes" },
 		{ "TALLY_CHUNK", "9K",
 		  "TALLY_CHUNK=9K (environment): want 0, or a multiple of 128 from 128 to 8832, in bytes" },
-		{ "TALLY_SLOTS", "0", "TALLY_SLOTS=0 (environment): want 1 to 16000, in chunks" },
+		{ "TALLY_SLOTS", "16001",
+		  "TALLY_SLOTS=16001 (environment): want 0 to 16000, in chunks" },
 		{ "TALLY_WINDOW", "1.5",
 		  "TALLY_WINDOW=1.5 (environment): want 0 to 16000, in chunks" },
 		{ "TALLY_TIMEOUT", "-3",
@@ -357,7 +358,7 @@ static void config_resolve__precedence(void **state)
 	struct tally_config set = { { NULL } };
 
 	(void)state;
-	assert_int_equal(resolve(NULL).slots, 512);
+	assert_int_equal(resolve(NULL).slots, 0);
 	write_conf("TALLY_SLOTS=100\nTALLY_WINDOW=9\n");
 	assert_int_equal(resolve(NULL).slots, 100);
 	setenv("TALLY_SLOTS", "200", 1);
@@ -384,7 +385,7 @@ static void config_resolve__file(void **state)
 	remove_conf(state);
 
 	write_conf("TALLY_JOB=a\nTALLY_SLOTS=none\n");
-	snprintf(want, sizeof(want), "TALLY_SLOTS=none (%s:2): want 1 to 16000, in chunks",
+	snprintf(want, sizeof(want), "TALLY_SLOTS=none (%s:2): want 0 to 16000, in chunks",
 		 own_conf);
 	refuse(NULL, want);
 	remove_conf(state);

@@ -44,6 +44,7 @@ static void rank_configure(const struct rank *rank, tally_config_t *config)
 	/* The address tells embedded switches of tests apart. */
 	snprintf(sw, sizeof(sw), "inproc:%p", (const void *)ranks);
 	tally_config_set(config, "switch", ranks->sw ? ranks->sw : sw);
+	tally_config_set(config, "chunk", "1408");
 	tally_config_set(config, "timeout", "20");
 	tally_config_set(config, "join_timeout", "20");
 	for (unsigned i = 0; i < RANKS_OPTIONS && ranks->options[i][0]; i++)
