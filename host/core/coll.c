@@ -12,6 +12,7 @@ struct op {
 	uint8_t desc_bytes[WIRE_DESC];
 	uint32_t crc;
 	uint8_t form, kind, width;
+	uint32_t per;	  /* elements of a data chunk */
 	uint64_t e_first; /* segment of the epoch */
 	uint64_t nr_segs, nr_chunks;
 	uint64_t left; /* E and D results not taken */
@@ -114,11 +115,6 @@ static uint64_t seg_elements(const struct coll *c)
 	return (uint64_t)128 * c->epoch.p;
 }
 
-static uint64_t chunk_elements(const struct coll *c, const struct op *op)
-{
-	return c->epoch.p / op->width;
-}
-
 static uint64_t div_up(uint64_t a, uint64_t b)
 {
 	return a / b + (a % b != 0);
@@ -142,8 +138,10 @@ int coll_start(struct coll *c, const struct coll_args *args)
 	op->desc.width = args->width;
 	wire_desc_build(op->desc_bytes, &op->desc);
 	op->crc = wire_crc32c(op->desc_bytes, WIRE_DESC);
-	if (args->form != COLL_OPEN)
-		op->nr_chunks = div_up(count, chunk_elements(c, op));
+	if (args->form != COLL_OPEN) {
+		op->per = c->epoch.p / (uint32_t)op->width;
+		op->nr_chunks = div_up(count, op->per);
+	}
 	if (args->form == COLL_FLOAT && count)
 		op->nr_segs = div_up(count, seg_elements(c));
 	op->left = op->nr_segs + op->nr_chunks;
@@ -208,17 +206,16 @@ static void chunk_d(struct coll *c, const struct flight *f, struct coll_chunk *o
 {
 	const struct op *op = &c->ops[f->op];
 	const struct seg *seg = seg_of(c, op, f->index);
-	uint64_t per = chunk_elements(c, op), first = f->index * per,
-		 count = op->desc.count - first;
+	uint64_t first = f->index * op->per, count = op->desc.count - first;
 
-	if (count > per)
-		count = per;
+	if (count > op->per)
+		count = op->per;
 	*out = (struct coll_chunk){
 		.lane = COLL_D,
 		.op = f->op,
 		.kind = op->kind,
 		.slot = (uint16_t)lane_slot(&c->lane[COLL_D], f),
-		.round = (uint32_t)(f->g / c->lane[COLL_D].len),
+		.round = (uint32_t)lane_round(&c->lane[COLL_D], f->g),
 		.desc = op->crc,
 		.len = pad32(count * op->width),
 		.first = first,
@@ -370,7 +367,7 @@ static struct flight *coll_match(struct coll *c, const struct wire_msg *msg, uns
 	if (msg->slot >= lane->base + lane->len)
 		return NULL;
 	f = &lane->flights[msg->slot - lane->base];
-	return f->flying && f->g / lane->len == msg->round ? f : NULL;
+	return f->flying && lane_round(lane, f->g) == msg->round ? f : NULL;
 }
 
 static void coll_sample(struct coll *c, unsigned l, const struct flight *f, uint64_t now_ns)

@@ -21,7 +21,7 @@ static size_t align64(size_t n)
 
 size_t lane_size(unsigned len)
 {
-	return align64(len * sizeof(struct flight)) + align64(log_len(len) * sizeof(struct sent)) +
+	return align64(len * sizeof(struct flight)) + align64(log_len(len) * sizeof(uint16_t)) +
 	       align64(len * sizeof(uint16_t));
 }
 
@@ -33,7 +33,7 @@ size_t lane_init(struct lane *lane, void *mem, unsigned len)
 	lane->flights = (void *)p;
 	p += align64(len * sizeof(struct flight));
 	lane->log = (void *)p;
-	p += align64(lane->log_len * sizeof(struct sent));
+	p += align64(lane->log_len * sizeof(uint16_t));
 	lane->again = (void *)p;
 	return lane_size(len);
 }
@@ -43,6 +43,7 @@ void lane_begin(struct lane *lane, unsigned base, unsigned len)
 	memset(lane->flights, 0, len * sizeof(struct flight));
 	lane->base = (uint16_t)base;
 	lane->len = (uint16_t)len;
+	lane->shift = (int8_t)(len & (len - 1) ? -1 : __builtin_ctz(len));
 	lane->next = 0;
 	lane->flying = 0;
 	lane->head = lane->tail = 0;
@@ -55,7 +56,7 @@ void lane_begin(struct lane *lane, unsigned base, unsigned len)
 
 struct flight *lane_free(struct lane *lane)
 {
-	struct flight *f = &lane->flights[lane->next % lane->len];
+	struct flight *f = lane_flight(lane, lane->next);
 
 	return f->flying ? NULL : f;
 }
@@ -74,7 +75,7 @@ static void lane_queue(struct lane *lane, struct flight *f)
 static struct flight *lane_head(struct lane *lane)
 {
 	for (; lane->head != lane->tail; lane->head++) {
-		struct flight *f = &lane->flights[lane->log[lane->head & (lane->log_len - 1)].slot];
+		struct flight *f = &lane->flights[lane->log[lane->head & (lane->log_len - 1)]];
 
 		if (f->flying && f->seq == lane->head && !f->again)
 			return f;
@@ -97,8 +98,7 @@ void lane_send(struct lane *lane, struct flight *f, uint64_t now_ns)
 	f->sent_ns = now_ns;
 	if (f->tries++ == 0)
 		f->first_seq = f->seq;
-	lane->log[lane->tail++ & (lane->log_len - 1)] =
-		(struct sent){ .sent_ns = now_ns, .slot = (uint16_t)(f - lane->flights) };
+	lane->log[lane->tail++ & (lane->log_len - 1)] = (uint16_t)(f - lane->flights);
 }
 
 unsigned lane_take(struct lane *lane, struct flight *f, unsigned window)
@@ -152,7 +152,7 @@ static unsigned lane_queue_lowest(struct lane *lane, unsigned max)
 	unsigned nr = 0;
 
 	for (; g < lane->next && nr < max; g++) {
-		struct flight *f = &lane->flights[g % lane->len];
+		struct flight *f = lane_flight(lane, g);
 
 		if (f->flying && f->g == g && !f->again) {
 			lane_queue(lane, f);
@@ -184,16 +184,18 @@ unsigned lane_expire(struct lane *lane, uint64_t rto_ns, uint64_t rto_max_ns, ui
 	return lane_queue_lowest(lane, lane->burst);
 }
 
-uint64_t lane_deadline(const struct lane *lane, uint64_t rto_ns, uint64_t rto_max_ns)
+uint64_t lane_deadline(struct lane *lane, uint64_t rto_ns, uint64_t rto_max_ns)
 {
 	uint64_t rto = lane_rto(lane, rto_ns, rto_max_ns), since = lane->timed_out_ns;
+	struct flight *oldest;
 
 	if (lane->nr_again)
 		return 0;
 	if (!lane->flying)
 		return UINT64_MAX;
-	if (lane->head != lane->tail && lane->log[lane->head & (lane->log_len - 1)].sent_ns > since)
-		since = lane->log[lane->head & (lane->log_len - 1)].sent_ns;
+	oldest = lane_head(lane);
+	if (oldest && oldest->sent_ns > since)
+		since = oldest->sent_ns;
 	return since + rto;
 }
 

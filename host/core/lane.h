@@ -30,18 +30,14 @@ struct flight {
 	bool again;  /* in the queue to be sent again */
 };
 
-struct sent {
-	uint64_t sent_ns;
-	uint16_t slot;
-};
-
 struct lane {
 	uint16_t base, len; /* slots base .. base + len - 1 of the job */
+	int8_t shift;	    /* len is 1 << shift; -1: no power of two */
 	uint64_t next;	    /* chunk to be sent first next */
 	unsigned flying;
 	struct flight *flights; /* len */
-	/* Transmissions head .. tail - 1, at seq % log_len. */
-	struct sent *log;
+	/* Slots of the transmissions head .. tail - 1, at seq % log_len. */
+	uint16_t *log;
 	uint32_t log_len; /* a power of two */
 	uint64_t head, tail;
 	/* Slots to send again, a ring of len entries. */
@@ -74,7 +70,7 @@ unsigned lane_take(struct lane *lane, struct flight *flight, unsigned window);
 struct flight *lane_again(struct lane *lane);
 /* Queues what timed out; returns how many. */
 unsigned lane_expire(struct lane *lane, uint64_t rto_ns, uint64_t rto_max_ns, uint64_t now_ns);
-uint64_t lane_deadline(const struct lane *lane, uint64_t rto_ns, uint64_t rto_max_ns);
+uint64_t lane_deadline(struct lane *lane, uint64_t rto_ns, uint64_t rto_max_ns);
 /* The lowest chunk in flight; NULL: none. */
 struct flight *lane_lowest(const struct lane *lane);
 
@@ -82,6 +78,17 @@ struct flight *lane_lowest(const struct lane *lane);
 static inline bool lane_probing(const struct lane *lane)
 {
 	return lane->backoff > LANE_BACKOFFS;
+}
+
+/* g / len and g % len: on the path of every packet, and a division takes as long as the rest of it. */
+static inline uint64_t lane_round(const struct lane *lane, uint64_t g)
+{
+	return lane->shift >= 0 ? g >> lane->shift : g / lane->len;
+}
+
+static inline struct flight *lane_flight(const struct lane *lane, uint64_t g)
+{
+	return &lane->flights[lane->shift >= 0 ? g & (lane->len - 1U) : g % lane->len];
 }
 
 static inline unsigned lane_slot(const struct lane *lane, const struct flight *flight)
