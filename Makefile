@@ -19,6 +19,8 @@ PKG_CONFIG ?= pkg-config
 PREFIX     ?= /usr/local
 DESTDIR    ?=
 LOSS       ?=
+SEEDS      ?= 500
+FUZZ_SECONDS ?= 30
 B          := build/$(MODE)$(if $(CLANG),-clang)
 VERSION    := $(shell awk '/define TALLY_VERSION_M|define TALLY_VERSION_P/ \
               { printf "%s%s", dot, $$3; dot = "." }' host/include/tally.h 2>/dev/null)
@@ -34,8 +36,11 @@ OPT_asan    := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all \
                -fno-omit-frame-pointer
 OPT_tsan    := -O1 -g -fsanitize=thread
 OPT_cov     := -O0 -g --coverage
+# clang's; the targets of tests/fuzz get libFuzzer's main then, and that of replay.c else.
+OPT_fuzz    := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all \
+               -fno-omit-frame-pointer
 ifeq ($(OPT_$(MODE)),)
-$(error MODE=$(MODE) is unknown: use release, debug, asan, tsan or cov)
+$(error MODE=$(MODE) is unknown: use release, debug, asan, tsan, cov or fuzz)
 endif
 
 WARN := -Wall -Wextra -Wshadow -Wpointer-arith -Wcast-qual -Wstrict-prototypes \
@@ -125,7 +130,8 @@ skipped := $(if $(HAVE_DPDK),,%_dpdk.c %_dpdk_test.c) $(if $(X86),,%_avx2.c %_av
 src      = $(filter-out $(skipped),$(wildcard $(1)/*.c))
 # A file that defines main is a program; the other files of its folder belong to all of them.
 MAINS   := $(shell grep -lsw '^int main' $(wildcard switch/*.c host/tools/*.c \
-           host/examples/*.c topologies/*.c tests/explore/*.c tests/perf/*.c tests/e2e/*.c))
+           host/examples/*.c topologies/*.c tests/explore/*.c tests/perf/*.c tests/e2e/*.c \
+           tests/sim/*.c tests/second/*.c))
 mains    = $(filter $(MAINS),$(call src,$(1)))
 obj      = $(patsubst %.c,$(B)/%.o,$(1))
 objs     = $(call obj,$(filter-out $(MAINS),$(call src,$(1))))
@@ -160,11 +166,17 @@ UNIT_SRC    := $(filter %_test.c,$(call src,tests/unit))
 UNIT_OBJ    := $(filter-out %_test.o,$(call objs,tests/unit))
 UNIT        := $(call test,$(UNIT_SRC))
 EXPLORE     := $(call test,$(call mains,tests/explore))
+SIM         := $(call test,$(call mains,tests/sim))
+# Each of tests/fuzz is a program by itself.
+FUZZ_SRC    := $(filter-out $(if $(HAVE_TOPO),,%_topology.c),$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ        := $(call test,$(FUZZ_SRC))
 PERF        := $(call test,$(call mains,tests/perf))
 E2E_PROG    := $(call test,$(call mains,tests/e2e))
+SECOND      := $(call test,$(call mains,tests/second))
 E2E         := $(filter-out tests/e2e/lib%,$(wildcard tests/e2e/*.sh))
 
-.PHONY: all lib deps tests check check-unit check-explore check-style check-e2e demo bench \
+.PHONY: all lib deps tests check check-unit check-explore check-proof check-sim check-fuzz \
+        fuzz fuzz-run coverage coverage-run check-style check-e2e demo bench \
         install uninstall clean format help
 all: lib $(PROGRAMS)  ## libtally, the switch, tools, examples, the fabric runner
 	@$(if $(HAVE_DPDK),:,echo 'tally-switch is not built: DPDK is missing; `make deps` \
@@ -172,7 +184,7 @@ all: lib $(PROGRAMS)  ## libtally, the switch, tools, examples, the fabric runne
 	@$(if $(HAVE_TOPO),:,echo 'tally-fabric is not built: libyaml or libnl-route is missing; \
 	`make deps` installs them (Debian packages libyaml-dev and libnl-route-3-dev).')
 lib: $(LIB) $(LIB_SO) $(if $(LIB_SO),$(B)/libtally.so)
-tests: all $(UNIT) $(EXPLORE) $(PERF) $(E2E_PROG)  ## everything the checks run
+tests: all $(UNIT) $(EXPLORE) $(SECOND) $(SIM) $(FUZZ) $(PERF) $(E2E_PROG)  ## everything the checks run
 
 $(B)/libtally.a: $(OBJ_LIB)
 $(B)/libtallyswitch.a: $(OBJ_SWITCH)
@@ -213,6 +225,12 @@ $(call link-tests,$(filter-out %_dpdk_test.c,$(UNIT_SRC)),$(UNIT_OBJ) $(ALL_LIBS
 $(foreach d,tests/explore tests/perf tests/e2e,$(call link-tests,$(call mains,$(d)),\
     $(call objs,$(d)) $(ALL_LIBS),$(TEST_LIBS) $(DPDK_TEST)))
 
+$(call link-tests,$(call mains,tests/second),$(LIB))
+$(call link-tests,$(call mains,tests/sim),$(call objs,tests/sim) $(LIB),$(LIB_PCAP))
+$(call link-tests,$(FUZZ_SRC),$(if $(filter fuzz,$(MODE)),,$(B)/tests/fuzz/replay.o) \
+    $(call objs,tests/sim) $(ALL_LIBS),$(TEST_LIBS) $(DPDK_TEST) \
+    $(if $(filter fuzz,$(MODE)),-fsanitize=fuzzer))
+
 # --- Rules -------------------------------------------------------------------------------------
 $(B)/%.o: %.c Makefile
 	$(call say,CC,$<)
@@ -230,9 +248,14 @@ STYLE_ENV := MODE='$(MODE)' CC='$(CC)' CXX='$(CXX)' STYLE_CFLAGS='$(CPPFLAGS) $(
              DPDK_CFLAGS='$(DPDK_CFLAGS)' PURE='$(call list,ALLOW,$(PURE))' \
              LAYERS='$(call list,ALLOW,$(LAYERS) host/transport/inproc.c)' \
              UNBUILT='$(if $(HAVE_DPDK),,switch) $(if $(HAVE_TOPO),,topologies)'
-CHECK     := $(STYLE_ENV) tests/check.sh $(B)
+CHECK     := SEEDS='$(SEEDS)' SECOND_DRIVER='$(SECOND)' $(STYLE_ENV) tests/check.sh $(B)
 RUN_UNIT  := $(UNIT:%=unit:%)
-RUN_REST  := $(EXPLORE:%=explore:%) $(STYLE:%=style:%) $(E2E:%=e2e:%)
+# Without arguments these check what is committed, and end with a verdict, as explorers do.
+RUN_SIM   := $(SIM:%=explore:%)
+PYTHON    := $(shell command -v python3)
+RUN_SECOND := $(if $(PYTHON),explore:tests/second/second.py,\
+              'skip:second implementation:python3 is missing (Debian package python3)')
+RUN_REST  := $(EXPLORE:%=explore:%) $(RUN_SECOND) $(RUN_SIM) $(FUZZ:%=explore:%) $(STYLE:%=style:%) $(E2E:%=e2e:%)
 ifeq ($(MODE),tsan)
 RUN_REST  := 'skip:explore, style and e2e:MODE=tsan runs the unit tests only'
 endif
@@ -241,8 +264,16 @@ check: tests  ## unit, explore, style and end-to-end tests
 	@$(CHECK) $(RUN_UNIT) $(RUN_REST)
 check-unit: $(UNIT)  ## unit tests
 	@$(CHECK) $(RUN_UNIT)
-check-explore: $(EXPLORE)  ## exhaustive explorers of the machines
-	@$(CHECK) $(EXPLORE:%=explore:%)
+check-explore: $(EXPLORE) $(SECOND)  ## explorers of the machines; a second implementation
+	@$(CHECK) $(EXPLORE:%=explore:%) $(RUN_SECOND)
+check-proof:  ## models of the protocol; a mutant of the product for each of its rules
+	@tests/proof/check.sh
+	@$(if $(PYTHON),tests/mutants/run.py,\
+	echo 'skip mutants: python3 is missing (Debian package python3)')
+check-sim: $(SIM)  ## simulator: SEEDS=N or A..B runs, past failures, mutants
+	@$(CHECK) $(RUN_SIM)
+check-fuzz: $(FUZZ)  ## the committed inputs of the fuzz targets
+	@$(CHECK) $(FUZZ:%=explore:%)
 check-style: all  ## layers, purity, headers, exports, sizes, layout
 	@$(CHECK) $(STYLE:%=style:%)
 check-e2e: all $(E2E_PROG)  ## end-to-end tests; as root they also run as an ordinary user
@@ -250,6 +281,16 @@ check-e2e: all $(E2E_PROG)  ## end-to-end tests; as root they also run as an ord
 .PHONY: $(STYLE:%=check-%)
 $(STYLE:%=check-%): check-%: all
 	@$(STYLE_ENV) tests/style/$*.sh $(B)
+
+# --- Longer searches ----------------------------------------------------------------------------
+fuzz:  ## libFuzzer (clang), FUZZ_SECONDS for each target
+	@+$(MAKE) --no-print-directory MODE=fuzz CC=clang FUZZ_SECONDS=$(FUZZ_SECONDS) fuzz-run
+fuzz-run: $(FUZZ)
+	@tests/fuzz/run.sh $(B) $(FUZZ_SECONDS)
+coverage:  ## lines of the machines that the checks run (gcc, gcov)
+	@+$(MAKE) --no-print-directory MODE=cov SEEDS=$(SEEDS) coverage-run
+coverage-run: $(UNIT) $(EXPLORE) $(SIM) $(FUZZ)
+	@SEEDS=$(SEEDS) tests/sim/coverage.sh $(B) '$(PURE)' $(UNIT) $(EXPLORE) $(SIM) $(FUZZ)
 
 # --- Trying it out -----------------------------------------------------------------------------
 demo: all  ## train on the digits through a switch; LOSS=1% drops packets
@@ -265,7 +306,7 @@ format:  ## lay the sources out with clang-format
 clean:  ## remove what this MODE has built
 	rm -rf $(B)
 help:  ## this text
-	@echo 'make [TARGET] [MODE=release|debug|asan|tsan|cov] [CC=gcc|clang] [V=1] [WERROR=]'
+	@echo 'make [TARGET] [MODE=release|debug|asan|tsan|cov|fuzz] [CC=gcc|clang] [V=1] [WERROR=]'
 	@awk -F ':.*##  *' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
 
 # --- Installation: uninstall removes exactly what install puts -----------------------------------

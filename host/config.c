@@ -3,6 +3,7 @@
 #include "host/config.h"
 
 #include <arpa/inet.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,11 +18,11 @@
 
 static const struct config_option config_table[] = {
 	{ CONFIG_OPT("rank", "RANK", CONFIG_UINT, rank), .default_text = "0", .unit_text = "",
-	  .allowed = "a whole number below the size", .max = WIRE_WORLD_MAX - 1,
+	  .allowed = "a whole number below the size", .max = CONFIG_RANKS_MAX - 1,
 	  .meaning =
 		  "this process's place in the job; default from RANK, OMPI_COMM_WORLD_RANK or PMI_RANK" },
 	{ CONFIG_OPT("size", "SIZE", CONFIG_UINT, size), .default_text = "1", .unit_text = "ranks",
-	  .allowed = "1 to 64", .min = 1, .max = WIRE_WORLD_MAX,
+	  .allowed = "1 to 1024", .min = 1, .max = CONFIG_RANKS_MAX,
 	  .meaning =
 		  "how many ranks the job has; default from WORLD_SIZE, OMPI_COMM_WORLD_SIZE or PMI_SIZE" },
 	{ CONFIG_OPT("job", "JOB", CONFIG_TEXT, job), .default_text = "default", .unit_text = "",
@@ -35,6 +36,11 @@ static const struct config_option config_table[] = {
 	{ CONFIG_OPT("transport", "TRANSPORT", CONFIG_CHOICE, transport), .default_text = "",
 	  .unit_text = "", .allowed = "udp|inproc",
 	  .meaning = "how packets reach the switch; default by what TALLY_SWITCH is" },
+	{ CONFIG_OPT("ranges", "RANGES", CONFIG_RANGES, ranges), .default_text = "",
+	  .unit_text = "", .allowed = "a range such as 0-3, or up to 3 such as 0-3,0-15",
+	  .meaning =
+		  "in a tree of switches: the ranks below this rank's switch, below the switch above it, and so "
+		  "on; the root may be left out" },
 	{ CONFIG_OPT("ifname", "IFNAME", CONFIG_TEXT, ifname), .default_text = "", .unit_text = "",
 	  .allowed = "a network interface with an IPv4 address", .max = 15,
 	  .meaning = "send from the address of this interface" },
@@ -207,6 +213,38 @@ static bool config_switch(const char *text, struct config_switch *out)
 	return true;
 }
 
+/* "0-3": *text is what follows it. */
+static bool config_range(const char **text, struct wire_range *range)
+{
+	unsigned first, last;
+	int len = 0;
+
+	if (**text < '0' || **text > '9' || sscanf(*text, "%5u-%n", &first, &len) != 1 || !len)
+		return false;
+	*text += len;
+	if (**text < '0' || **text > '9' || sscanf(*text, "%5u%n", &last, &len) != 1)
+		return false;
+	*text += len;
+	if (last < first || last >= WIRE_RANKS_MAX)
+		return false;
+	*range = (struct wire_range){ (uint16_t)first, (uint16_t)(last - first + 1) };
+	return true;
+}
+
+static bool config_ranges(const char *text, struct config_ranges *out)
+{
+	struct config_ranges ranges = { 0 };
+
+	do {
+		if (ranges.nr == WIRE_RANGES || !config_range(&text, &ranges.range[ranges.nr++]))
+			return false;
+	} while (*text++ == ',');
+	if (text[-1])
+		return false;
+	*out = ranges;
+	return true;
+}
+
 static bool config_parse(struct config *config, const struct config_option *option,
 			 const char *text)
 {
@@ -223,6 +261,8 @@ static bool config_parse(struct config *config, const struct config_option *opti
 		return config_text(option, text, out);
 	case CONFIG_SWITCH:
 		return config_switch(text, out);
+	case CONFIG_RANGES:
+		return config_ranges(text, out);
 	}
 	return false;
 }
@@ -300,7 +340,7 @@ static void config_lookup(unsigned i, const struct tally_config *set,
 		snprintf(text->source, sizeof(text->source), "%s:%u", file->path, file->lines[i]);
 }
 
-enum { CONFIG_RANK, CONFIG_SIZE, CONFIG_JOB, CONFIG_SW, CONFIG_TRANSPORT };
+enum { CONFIG_RANK, CONFIG_SIZE, CONFIG_JOB, CONFIG_SW, CONFIG_TRANSPORT, CONFIG_BELOW };
 
 /* Rank and size belong together: half of the pair is a mistake, unless the other half is clear. */
 static int config_pair(struct config_text *texts, const struct config_launch *launch,
@@ -321,6 +361,88 @@ static int config_pair(struct config_text *texts, const struct config_launch *la
 		return config_fail(
 			error, "%s=%s (%s) without a size: set TALLY_SIZE to the number of ranks",
 			rank->name, rank->value, rank->source);
+	return 0;
+}
+
+struct wire_range config_own_range(const struct config *config)
+{
+	if (config->ranges.nr)
+		return config->ranges.range[0];
+	return (struct wire_range){ 0, (uint16_t)config->size };
+}
+
+static unsigned config_last(struct wire_range range)
+{
+	return range.first + range.nr - 1u;
+}
+
+/* Each range lies within the next, and the last within the world. */
+static int config_check_nested(const struct config *config, const struct config_text *text,
+			       struct config_error *error)
+{
+	const struct config_ranges *ranges = &config->ranges;
+
+	for (unsigned i = 0; i < ranges->nr; i++) {
+		const struct wire_range in = ranges->range[i];
+		const struct wire_range out =
+			i + 1 < ranges->nr ? ranges->range[i + 1]
+					   : (struct wire_range){ 0, (uint16_t)config->size };
+
+		if (in.first >= out.first && config_last(in) <= config_last(out))
+			continue;
+		if (i + 1 == ranges->nr)
+			return config_fail(
+				error,
+				"%s=%s (%s): %u-%u reaches beyond the job, which has ranks "
+				"0-%" PRIu64 " by TALLY_SIZE",
+				text->name, text->value, text->source, in.first, config_last(in),
+				config->size - 1);
+		return config_fail(error,
+				   "%s=%s (%s): %u-%u is not within %u-%u: name the switch of this "
+				   "rank first, then those above it",
+				   text->name, text->value, text->source, in.first, config_last(in),
+				   out.first, config_last(out));
+	}
+	return 0;
+}
+
+/* The way up a tree of switches; too many ranks for one switch need one. */
+static int config_check_ranges(const struct config *config, const struct config_text *texts,
+			       struct config_error *error)
+{
+	const struct config_text *text = &texts[CONFIG_BELOW], *size = &texts[CONFIG_SIZE];
+	const struct wire_range own = config_own_range(config);
+
+	if (!config->ranges.nr && own.nr > WIRE_WORLD_MAX)
+		return config_fail(
+			error,
+			"%s=%s (%s): one switch adds up at most %d ranks: use a tree "
+			"(tally-switch --parent) and set TALLY_RANGES to the ranks below this "
+			"one's switch",
+			size->name, size->value, size->source, WIRE_WORLD_MAX);
+	if (!config->ranges.nr)
+		return 0;
+	if (config->rank < own.first || config->rank > config_last(own))
+		return config_fail(error,
+				   "%s=%s (%s): rank %" PRIu64
+				   " is not among %u-%u, the ranks below its "
+				   "own switch",
+				   text->name, text->value, text->source, config->rank, own.first,
+				   config_last(own));
+	if (config_check_nested(config, text, error) < 0)
+		return -1;
+	if (own.nr > WIRE_WORLD_MAX)
+		return config_fail(
+			error,
+			"%s=%s (%s): %u-%u are %u ranks, but one switch adds up at most %d: "
+			"use more switches",
+			text->name, text->value, text->source, own.first, config_last(own), own.nr,
+			WIRE_WORLD_MAX);
+	if (config->sw.inproc && own.nr != config->size)
+		return config_fail(error,
+				   "%s=%s (%s): the switch inside this process has no parent: set "
+				   "TALLY_SWITCH=IP[:port] to a leaf",
+				   text->name, text->value, text->source);
 	return 0;
 }
 
@@ -348,7 +470,7 @@ static int config_check(struct config *config, const struct config_text *texts,
 				   texts[CONFIG_TRANSPORT].name, texts[CONFIG_TRANSPORT].source,
 				   texts[CONFIG_SW].name, texts[CONFIG_SW].value,
 				   texts[CONFIG_SW].source);
-	return 0;
+	return config_check_ranges(config, texts, error);
 }
 
 static int config_values(struct config *config, struct config_text *texts,

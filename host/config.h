@@ -21,6 +21,7 @@ enum config_type {
 	CONFIG_CHOICE,	/* one of the words in `allowed`, kept as its index; any case */
 	CONFIG_TEXT,
 	CONFIG_SWITCH,
+	CONFIG_RANGES, /* "0-3,0-15" */
 };
 
 struct config_option {
@@ -38,7 +39,7 @@ struct config_option {
 
 const struct config_option *config_options(size_t *nr);
 
-enum { CONFIG_NR_MAX = 32, CONFIG_PATH = 1024 };
+enum { CONFIG_NR_MAX = 32, CONFIG_PATH = 1024, CONFIG_RANKS_MAX = 1024 };
 
 enum config_transport { CONFIG_UDP, CONFIG_INPROC };
 
@@ -51,11 +52,18 @@ struct config_switch {
 	char text[WIRE_NAME + 32]; /* "10.0.0.254:48880", "inproc:name" */
 };
 
+/* The ranks below each switch on the way to the root, innermost first; nr 0: one switch has all. */
+struct config_ranges {
+	unsigned nr;
+	struct wire_range range[WIRE_RANGES];
+};
+
 /* The values in force. */
 struct config {
 	uint64_t rank, size;
 	char job[WIRE_NAME + 1];
 	struct config_switch sw;
+	struct config_ranges ranges;
 	uint64_t transport; /* enum config_transport */
 	char ifname[16];
 	uint64_t window;					/* 0: as many as slots */
@@ -90,6 +98,9 @@ int config_resolve(struct config *config, const struct tally_config *set,
 
 /* Calls warn with a sentence for each variable of the environment that looks like ours and is not. */
 void config_unknown(void (*warn)(const char *text));
+
+/* The ranks that meet at this rank's own switch. */
+struct wire_range config_own_range(const struct config *config);
 
 /* The name quant_select() knows, NULL for the best. */
 const char *config_kernels(const struct config *config);

@@ -113,6 +113,7 @@ static void engine_reply(struct engine *engine, const struct wire_msg *msg)
 		if (!probe->used || probe->slot != msg->slot || probe->round != msg->round)
 			continue;
 		probe->used = false;
+		engine->awaited = failure_awaited(session_status(&engine->session));
 		coll_answer(engine->coll, session_status(&engine->session), msg->slot, msg->round,
 			    probe->sent_ns, engine->now_ns);
 		return;
@@ -124,8 +125,10 @@ static void engine_status(struct engine *engine, const struct wire_msg *msg)
 	const bool forgotten = engine->session.forgotten;
 	const enum session_event event = session_input(&engine->session, msg, engine->now_ns);
 
-	if (engine->session.state == SESSION_JOINING)
+	if (engine->session.state == SESSION_JOINING) {
 		engine->joined |= session_status(&engine->session)->joined;
+		engine->awaited = failure_awaited(session_status(&engine->session));
+	}
 	if (event == SESSION_REPLY)
 		engine_reply(engine, msg);
 	else
@@ -372,6 +375,7 @@ static int engine_stalled(struct engine *engine, uint64_t for_ns)
 		.config = &engine->config,
 		.op = engine_oldest(engine, text),
 		.refused = engine->transport->refused,
+		.awaited = engine->awaited,
 	};
 	struct failure_stall stall = {
 		.for_ns = for_ns,

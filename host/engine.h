@@ -53,7 +53,12 @@ struct engine {
 	struct wire_msg header;	 /* what all DATA of this epoch have in common */
 	uint16_t p_asked, slots; /* slots: agreed */
 	struct engine_op *ops[COLL_OPS];
-	uint64_t joined; /* ranks seen in the job since we began to join */
+	/*
+	 * Ranks below our switch that were seen in the job since we began to join, bit = rank - first;
+	 * and those behind another switch that were awaited when the switch spoke last, nr 0: none.
+	 */
+	uint64_t joined;
+	struct wire_range awaited;
 
 	/* Sticky error. */
 	int status;

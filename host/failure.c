@@ -45,6 +45,71 @@ static const char *failure_switch(const struct failure *failure, char out[FAILUR
 	return out;
 }
 
+uint64_t failure_bit(const struct config *config, unsigned rank)
+{
+	const struct wire_range own = config_own_range(config);
+	const unsigned i = rank - (unsigned)own.first;
+
+	return i < own.nr && i < WIRE_WORLD_MAX ? UINT64_C(1) << i : 0;
+}
+
+static struct wire_range failure_range(uint64_t value)
+{
+	return (struct wire_range){ (uint16_t)(value >> 16), (uint16_t)value };
+}
+
+struct wire_range failure_awaited(const struct wire_status *status)
+{
+	if (status->state == WIRE_REFUSED || status->field != WIRE_FIELD_RANGES)
+		return (struct wire_range){ 0, 0 };
+	return failure_range(status->value_a);
+}
+
+static const char *failure_span(struct wire_range range, char out[FAILURE_VALUE])
+{
+	if (range.nr > 1)
+		snprintf(out, FAILURE_VALUE, "%u-%u", range.first, range.first + range.nr - 1);
+	else if (range.nr)
+		snprintf(out, FAILURE_VALUE, "%u", range.first);
+	else
+		snprintf(out, FAILURE_VALUE, "none");
+	return out;
+}
+
+/*
+ * "rank 2 of 4", "ranks 5-7, 9 of 16"; ranks behind another switch only if none of our own is
+ * missing: "ranks 8-15 of 16 (behind another switch)".  False: nobody is.
+ */
+static bool failure_whom(const struct failure *failure, uint64_t missing, char out[FAILURE_RANKS])
+{
+	const unsigned first = config_own_range(failure->config).first;
+	const uint64_t size = failure->config->size;
+	char span[FAILURE_VALUE];
+	const char *comma = "";
+	int len;
+
+	if (!missing) {
+		snprintf(out, FAILURE_RANKS, "rank%s %s of %" PRIu64 " (behind another switch)",
+			 failure->awaited.nr > 1 ? "s" : "", failure_span(failure->awaited, span),
+			 size);
+		return failure->awaited.nr > 0;
+	}
+	len = snprintf(out, FAILURE_RANKS, "rank%s", missing & (missing - 1) ? "s" : "");
+	for (unsigned i = 0, n; i < WIRE_WORLD_MAX && len < FAILURE_RANKS; i += n) {
+		n = 1;
+		if (!(missing >> i & 1))
+			continue;
+		while (i + n < WIRE_WORLD_MAX && missing >> (i + n) & 1)
+			n++;
+		failure_span((struct wire_range){ (uint16_t)(first + i), (uint16_t)n }, span);
+		len += snprintf(out + len, (size_t)(FAILURE_RANKS - len), "%s %s", comma, span);
+		comma = ",";
+	}
+	if (len < FAILURE_RANKS)
+		snprintf(out + len, (size_t)(FAILURE_RANKS - len), " of %" PRIu64, size);
+	return true;
+}
+
 /* --- Ranks that disagree on an operation -------------------------------------------------------- */
 
 static const char *failure_collective(unsigned collective)
@@ -159,6 +224,13 @@ static int failure_cause(const struct failure *failure, const struct wire_status
 	case WIRE_CAUSE_MISMATCH:
 		return failure_mismatch(failure, status);
 	case WIRE_CAUSE_RESTARTED:
+		/* To its parent a leaf that lost its state is a member that restarted. */
+		if (failure->forgotten)
+			return failure_lost(failure);
+		if (!failure_bit(failure->config, status->wid_a))
+			return failure_say(failure, TALLY_PEER,
+					   "%s, or the switch it is behind, restarted%s", a,
+					   FAILURE_REJOIN);
 		return failure_say(failure, TALLY_PEER,
 				   "%s restarted: another process joined in its place%s", a,
 				   FAILURE_REJOIN);
@@ -185,6 +257,11 @@ static int failure_cause(const struct failure *failure, const struct wire_status
 	}
 	if (failure->forgotten || status->cause == WIRE_CAUSE_PROTOCOL)
 		return failure_lost(failure);
+	if (failure->config->ranges.nr)
+		return failure_say(failure, TALLY_PROTOCOL,
+				   "a switch above %s lost the state of job %s, or its ranks formed "
+				   "anew without this one%s",
+				   sw, failure->config->job, FAILURE_REJOIN);
 	return failure_say(failure, TALLY_PEER,
 			   "the ranks of job %s formed anew without this one%s",
 			   failure->config->job, FAILURE_REJOIN);
@@ -196,18 +273,21 @@ static int failure_cause(const struct failure *failure, const struct wire_status
  */
 int failure_over(const struct failure *failure, const struct wire_status *status)
 {
-	const uint64_t missing = failure->missing, cause = UINT64_C(1) << (status->wid_a & 63);
+	const uint64_t missing = failure->missing,
+		       cause = failure_bit(failure->config, status->wid_a);
+	const unsigned behind = status->wid_a - (unsigned)failure->awaited.first;
 	const int rc = failure_cause(failure, status);
 	const size_t len = strlen(failure->text);
 	char ranks[FAILURE_RANKS];
 
-	if (!missing || missing & cause || rc == TALLY_MISMATCH)
+	if (!failure->missing_ns || missing & cause || rc == TALLY_MISMATCH)
 		return rc;
-	print_ranks(ranks, sizeof(ranks), missing);
+	if ((!missing && behind < failure->awaited.nr) || !failure_whom(failure, missing, ranks))
+		return rc;
 	snprintf(failure->text + len, failure->cap - len,
-		 "; until then %s was waiting for rank%s %s of %" PRIu64 " for %.1f s",
-		 failure->op ? failure->op : "an operation", missing & (missing - 1) ? "s" : "",
-		 ranks, failure->config->size, (double)failure->missing_ns / 1e9);
+		 "; until then %s was waiting for %s for %.1f s",
+		 failure->op ? failure->op : "an operation", ranks,
+		 (double)failure->missing_ns / 1e9);
 	return rc;
 }
 
@@ -237,21 +317,44 @@ static int failure_no_answer(const struct failure *failure, double seconds)
 static int failure_missing(const struct failure *failure, const struct wire_status *status,
 			   double seconds)
 {
-	const uint64_t size = failure->config->size;
-	const uint64_t all = size == 64 ? UINT64_MAX : (UINT64_C(1) << size) - 1;
+	const unsigned nr = config_own_range(failure->config).nr;
+	const uint64_t all = nr >= 64 ? UINT64_MAX : (UINT64_C(1) << nr) - 1;
 	const uint64_t never = all & ~(status->joined | failure->joined);
 	const uint64_t missing = never ? never : all & ~status->joined;
-	char ranks[FAILURE_RANKS];
+	char ranks[FAILURE_RANKS], sw[FAILURE_SWITCH];
 	const char *hint = "";
 
-	print_ranks(ranks, sizeof(ranks), missing);
+	if (!failure_whom(failure, missing, ranks))
+		return failure_say(
+			failure, TALLY_TIMEOUT,
+			"job %s: all ranks below %s are there, but the switch above it did not answer "
+			"within %.1f s: check that it runs, and that --parent of tally-switch is its "
+			"address",
+			failure->config->job, failure_switch(failure, sw), seconds);
 	if (!failure->config->sw.named)
 		hint = ": no TALLY_SWITCH is set, so the switch is the one inside this process, which only its own "
 		       "threads reach; set TALLY_SWITCH to a switch that all ranks reach";
-	return failure_say(failure, TALLY_TIMEOUT,
-			   "job %s: rank%s %s of %" PRIu64 " did not join within %.1f s%s",
-			   failure->config->job, missing & (missing - 1) ? "s" : "", ranks, size,
-			   seconds, hint);
+	return failure_say(failure, TALLY_TIMEOUT, "job %s: %s did not join within %.1f s%s",
+			   failure->config->job, ranks, seconds, hint);
+}
+
+/* What one switch cannot do, or ranges that contradict each other. */
+static int failure_tree(const struct failure *failure, const struct wire_status *status)
+{
+	char a[FAILURE_VALUE], b[FAILURE_VALUE], sw[FAILURE_SWITCH];
+
+	failure_switch(failure, sw);
+	if (status->field == WIRE_FIELD_WORLD)
+		return failure_say(failure, TALLY_MISMATCH,
+				   "job %s: %s adds up at most %" PRIu64 " ranks, not %" PRIu64
+				   ": use a tree of switches (tally-switch --parent, TALLY_RANGES)",
+				   failure->config->job, sw, status->value_a, status->value_b);
+	return failure_say(
+		failure, TALLY_MISMATCH,
+		"job %s: TALLY_RANGES do not fit together: ranks %s there, ranks %s here; "
+		"each switch has ranks of its own, and the root has all %" PRIu64,
+		failure->config->job, failure_span(failure_range(status->value_a), a),
+		failure_span(failure_range(status->value_b), b), failure->config->size);
 }
 
 static int failure_parameters(const struct failure *failure, const struct wire_status *status)
@@ -263,7 +366,6 @@ static int failure_parameters(const struct failure *failure, const struct wire_s
 		[WIRE_FIELD_FLAGS] = "flags",
 		[WIRE_FIELD_RANK] = "rank (TALLY_RANK)",
 		[WIRE_FIELD_SLOTS] = "slots (TALLY_SLOTS)",
-		[WIRE_FIELD_RANGES] = "ranges",
 	};
 	const char *name = status->field < sizeof(names) / sizeof(names[0]) ? names[status->field]
 									    : "parameters";
@@ -286,6 +388,11 @@ static int failure_refused(const struct failure *failure, const struct wire_stat
 	char sw[FAILURE_SWITCH];
 
 	failure_switch(failure, sw);
+	if (status->cause == WIRE_CAUSE_PARAMETERS &&
+	    (status->field == WIRE_FIELD_RANGES ||
+	     (status->field == WIRE_FIELD_WORLD && status->value_a == WIRE_WORLD_MAX &&
+	      status->wid_a == WIRE_WID_NONE)))
+		return failure_tree(failure, status);
 	if (status->cause == WIRE_CAUSE_PARAMETERS)
 		return failure_parameters(failure, status);
 	if (status->cause == WIRE_CAUSE_DUPLICATE_RANK)
@@ -351,12 +458,9 @@ int failure_stall(const struct failure *failure, const struct failure_stall *sta
 	if (stall->silent)
 		return failure_say(failure, TALLY_TIMEOUT, "%s: %s does not answer, for %.1f s", op,
 				   sw, seconds);
-	if (!stall->known || !stall->missing)
+	if (!stall->known || !failure_whom(failure, stall->missing, ranks))
 		return failure_say(failure, TALLY_TIMEOUT,
 				   "%s: waiting for results of %s for %.1f s", op, sw, seconds);
-	print_ranks(ranks, sizeof(ranks), stall->missing);
-	return failure_say(failure, TALLY_TIMEOUT,
-			   "%s: waiting for rank%s %s of %" PRIu64 " for %.1f s; slot %u", op,
-			   stall->missing & (stall->missing - 1) ? "s" : "", ranks,
-			   failure->config->size, seconds, stall->slot);
+	return failure_say(failure, TALLY_TIMEOUT, "%s: waiting for %s for %.1f s; slot %u", op,
+			   ranks, seconds, stall->slot);
 }

@@ -9,17 +9,24 @@
 #include "host/config.h"
 #include "host/core/session.h"
 
+/* Masks of ranks have a bit for each below our own switch: rank - first. */
 struct failure {
 	char *text; /* the sentence */
 	size_t cap;
 	const struct config *config;
-	const char *op;	     /* the oldest operation in words, NULL: none outstanding */
-	uint64_t missing;    /* other ranks that it was waiting for, as far as known */
-	uint64_t missing_ns; /* for so long */
-	uint64_t joined;     /* ranks that were seen in the job, even if they gave up since */
-	bool refused;	     /* nobody listens at the switch's address */
-	bool forgotten;	     /* the switch had lost the job */
+	const char *op;		   /* the oldest operation in words, NULL: none outstanding */
+	uint64_t missing;	   /* other ranks that it was waiting for, as far as known */
+	uint64_t missing_ns;	   /* for so long */
+	uint64_t joined;	   /* ranks that were seen in the job, even if they gave up since */
+	struct wire_range awaited; /* ranks behind another switch that are waited for; nr 0: none */
+	bool refused;		   /* nobody listens at the switch's address */
+	bool forgotten;		   /* the switch had lost the job */
 };
+
+/* The bit of a rank, 0 if it is not below our own switch. */
+uint64_t failure_bit(const struct config *config, unsigned rank);
+/* Ranks that a STATUS says to be awaited behind another switch. */
+struct wire_range failure_awaited(const struct wire_status *status);
 
 /* An epoch was ended by the switch's word.  Returns a negative enum tally_status. */
 int failure_over(const struct failure *failure, const struct wire_status *status);

@@ -77,6 +77,7 @@ static void membership_begin(struct engine *engine)
 	engine->text[0] = '\0';
 	engine->since_ns = engine->now_ns;
 	engine->asked_ns = 0;
+	engine->awaited = (struct wire_range){ 0, 0 };
 	memset(engine->probes, 0, sizeof(engine->probes));
 	membership_log(engine);
 }
@@ -94,6 +95,7 @@ static struct failure membership_failure(struct engine *engine, char op[128])
 		.op = oldest >= 0 ? op : NULL,
 		.refused = engine->transport->refused,
 		.joined = engine->joined,
+		.awaited = engine->awaited,
 	};
 }
 
@@ -107,8 +109,8 @@ static void membership_overdue(const struct engine *engine, struct failure *fail
 	if (!failure->op || for_ns < MEMBERSHIP_OVERDUE_NS ||
 	    !coll_stall(engine->coll, &missing, &silent, &slot))
 		return;
-	failure->missing = missing & ~(UINT64_C(1) << engine->session.rank);
-	failure->missing_ns = for_ns;
+	failure->missing = missing & ~failure_bit(&engine->config, engine->session.rank);
+	failure->missing_ns = failure->missing || failure->awaited.nr ? for_ns : 0;
 }
 
 void engine_event(struct engine *engine, enum session_event event, bool forgotten)
@@ -267,6 +269,8 @@ static int membership_session(struct engine *engine, struct engine_error *error)
 	}
 	engine->now_ns = engine_clock();
 	session_init(&engine->session, &params, engine->now_ns);
+	engine->session.join.nr_ranges = (uint16_t)config->ranges.nr;
+	memcpy(engine->session.join.ranges, config->ranges.range, sizeof(config->ranges.range));
 	return TALLY_OK;
 }
 

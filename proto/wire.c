@@ -211,20 +211,20 @@ enum wire_error wire_join_parse(struct wire_join *join, const struct wire_msg *m
 		join->ranges[i].first = wire_get16(body + WIRE_JOIN_RANGES + 4 * i);
 		join->ranges[i].nr = wire_get16(body + WIRE_JOIN_RANGES + 4 * i + 2);
 	}
+	join->ranks = wire_get16(body + WIRE_JOIN_RANKS);
 	memcpy(join->name, body + WIRE_JOIN_NAME, WIRE_NAME);
 	return WIRE_OK;
 }
 
-size_t wire_join_build(void *buf, uint16_t wid, const struct wire_join *join)
+size_t wire_join_head(void *buf, uint16_t wid, const struct wire_join *join)
 {
 	struct wire_msg msg = { .type = WIRE_JOIN, .wid = wid };
 	uint8_t *body = (uint8_t *)buf + WIRE_HEADER;
-	size_t len = join->p > WIRE_BODY ? join->p : WIRE_BODY;
 
-	if (len > WIRE_P_MAX || join->nr_ranges > WIRE_RANGES)
+	if (join->p > WIRE_P_MAX || join->nr_ranges > WIRE_RANGES)
 		return 0;
 	wire_build(buf, &msg);
-	memset(body, 0, len);
+	memset(body, 0, WIRE_BODY);
 	wire_put64(body + WIRE_JOIN_INC, join->inc);
 	wire_put48(body + WIRE_JOIN_BASE, join->base);
 	wire_put16(body + WIRE_JOIN_FLAGS, join->flags);
@@ -241,7 +241,29 @@ size_t wire_join_build(void *buf, uint16_t wid, const struct wire_join *join)
 	/* Not memcpy: what a caller left behind the terminator is not part of the name. */
 	for (unsigned i = 0; i < WIRE_NAME && join->name[i]; i++)
 		body[WIRE_JOIN_NAME + i] = (uint8_t)join->name[i];
-	return WIRE_HEADER + len;
+	wire_put16(body + WIRE_JOIN_RANKS, join->ranks);
+	return WIRE_HEADER + WIRE_BODY;
+}
+
+size_t wire_join_build(void *buf, uint16_t wid, const struct wire_join *join)
+{
+	size_t len = wire_join_head(buf, wid, join);
+
+	if (len && join->p > WIRE_BODY) {
+		memset((uint8_t *)buf + len, 0, WIRE_HEADER + (size_t)join->p - len);
+		len = WIRE_HEADER + (size_t)join->p;
+	}
+	return len;
+}
+
+size_t wire_ask_build(void *buf, uint16_t wid, const struct wire_join *join)
+{
+	struct wire_msg msg = { .type = WIRE_KEEPALIVE, .wid = wid };
+	size_t len = wire_join_head(buf, wid, join);
+
+	if (len)
+		wire_build(buf, &msg);
+	return len;
 }
 
 /* An END needs no state.  P and S of a running job size the host's tables. */

@@ -37,7 +37,8 @@ enum {
 	WIRE_E_ORIGIN = 32, /* where the non-finite origin starts in an E chunk */
 	WIRE_E_ORIGIN_LEN = 16,
 	WIRE_SE = 32,		/* slots of lane E = operations outstanding */
-	WIRE_WORLD_MAX = 64,	/* ranks of one flat switch: bits of `have` */
+	WIRE_WORLD_MAX = 64,	/* members of one switch: bits of `have` */
+	WIRE_RANKS_MAX = 65535, /* ranks of one job over a tree of switches */
 	WIRE_WID_NONE = 0xffff, /* wid of a RESULT */
 	WIRE_RANGES = 3,
 	WIRE_SHARDS_MAX = 64,
@@ -70,6 +71,7 @@ enum {
 	WIRE_JOIN_NR_RANGES = 26,
 	WIRE_JOIN_RANGES = 28, /* 3 x (first u16, nr u16) */
 	WIRE_JOIN_NAME = 40,
+	WIRE_JOIN_RANKS = 104,
 };
 
 /* STATUS body; END carries the same. */
@@ -114,7 +116,8 @@ enum {
 
 WIRE_ASSERT(WIRE_OFF_WID + 2 == WIRE_HEADER, "header");
 WIRE_ASSERT(WIRE_JOIN_RANGES + 4 * WIRE_RANGES == WIRE_JOIN_NAME, "ranges end at the name");
-WIRE_ASSERT(WIRE_JOIN_NAME + WIRE_NAME <= WIRE_BODY, "name inside the body");
+WIRE_ASSERT(WIRE_JOIN_NAME + WIRE_NAME == WIRE_JOIN_RANKS, "ranks behind the name");
+WIRE_ASSERT(WIRE_JOIN_RANKS + 2 <= WIRE_BODY, "JOIN inside the body");
 WIRE_ASSERT(WIRE_STATUS_DESC_B + WIRE_DESC == WIRE_BODY, "descriptors end the body");
 WIRE_ASSERT(WIRE_BODY % WIRE_PAD == 0 && WIRE_P_MIN % WIRE_PAD == 0, "padding");
 WIRE_ASSERT(WIRE_E_EXP + WIRE_P_MIN / 2 <= WIRE_P_MIN, "an E chunk fits the smallest P");
@@ -194,7 +197,8 @@ struct wire_join {
 	uint16_t p;	/* P at most */
 	uint16_t port, nr_ports;
 	uint16_t nr_ranges;
-	struct wire_range ranges[WIRE_RANGES];
+	struct wire_range ranges[WIRE_RANGES]; /* of the switches on the way, innermost first */
+	uint16_t ranks; /* from a switch: it stands for ranks wid .. wid + ranks - 1; 0: a rank */
 	char name[WIRE_NAME + 1]; /* always terminated here */
 };
 
@@ -248,10 +252,15 @@ struct wire_status {
 	uint16_t p, slots;     /* P and S agreed; what was asked for so far while FORMING */
 	/* From here on only if the body has at least 96 bytes. */
 	uint16_t se, world, shards, flags;
-	uint8_t field; /* enum wire_field */
-	uint16_t first;
-	uint64_t value_a, value_b;	  /* of the refused field: the job's and the asker's */
-	uint64_t joined, missing, silent; /* bit per wid; missing is about (slot, round) echoed */
+	uint8_t field;	/* enum wire_field */
+	uint16_t first; /* wid of bit 0 */
+	/*
+	 * Refused: of the field, the job's and the asker's.  Otherwise, if field is RANGES: value_a
+	 * is a range of ranks that are awaited behind another switch.
+	 */
+	uint64_t value_a, value_b;
+	/* Bit per wid - first; missing is about (slot, round) echoed. */
+	uint64_t joined, missing, silent;
 	/* From here on only if it has 160. */
 	uint8_t desc_a[WIRE_DESC], desc_b[WIRE_DESC]; /* all zero: none */
 };
@@ -292,6 +301,26 @@ enum wire_error wire_join_parse(struct wire_join *join, const struct wire_msg *m
  * 0 if P or nr_ranges is beyond what a message can hold.
  */
 size_t wire_join_build(void *buf, uint16_t wid, const struct wire_join *join);
+/*
+ * The first WIRE_HEADER + WIRE_BODY bytes of that; what follows them in a JOIN is zero.  0: as
+ * above.
+ */
+size_t wire_join_head(void *buf, uint16_t wid, const struct wire_join *join);
+/*
+ * A switch asks its parent how a job is: KEEPALIVE with handle 0 and the body of a JOIN.  Unlike a
+ * JOIN it enters nothing.
+ */
+size_t wire_ask_build(void *buf, uint16_t wid, const struct wire_join *join);
+/* Whether a KEEPALIVE is such a question; its body is then read by wire_join_parse(). */
+static inline bool wire_is_ask(const struct wire_msg *msg)
+{
+	return msg->type == WIRE_KEEPALIVE && msg->job == 0 && msg->payload[WIRE_JOIN_NAME] != 0;
+}
+/* A range as one number, for value_a and value_b of a STATUS about WIRE_FIELD_RANGES. */
+static inline uint64_t wire_range_value(struct wire_range range)
+{
+	return (uint64_t)range.first << 16 | range.nr;
+}
 enum wire_error wire_status_parse(struct wire_status *status, const struct wire_msg *msg);
 /*
  * Writes the header from msg (type STATUS or END) and a body of 32, 96, or WIRE_BODY bytes and more

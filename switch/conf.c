@@ -116,16 +116,42 @@ static int conf_interface(struct conf *conf, const struct conf_option *option, c
 	return 0;
 }
 
-static int conf_ip(struct conf *conf, const struct conf_option *option, const char *value,
-		   struct port_error *err)
+/* One station's. */
+static int conf_address(const char *value, uint32_t *ip)
 {
 	struct in_addr addr;
 
-	(void)option;
 	if (inet_pton(AF_INET, value, &addr) != 1 || addr.s_addr == 0 ||
 	    IN_MULTICAST(ntohl(addr.s_addr)) || addr.s_addr == INADDR_BROADCAST)
+		return -1;
+	*ip = ntohl(addr.s_addr);
+	return 0;
+}
+
+static int conf_ip(struct conf *conf, const struct conf_option *option, const char *value,
+		   struct port_error *err)
+{
+	(void)option;
+	if (conf_address(value, &conf->ip))
 		return port_fail(err, "must be one IPv4 address, as 10.0.0.254");
-	conf->ip = ntohl(addr.s_addr);
+	return 0;
+}
+
+static int conf_parent(struct conf *conf, const struct conf_option *option, const char *value,
+		       struct port_error *err)
+{
+	const char *colon = strchr(value, ':');
+	size_t len = colon ? (size_t)(colon - value) : strlen(value);
+	uint64_t port = WIRE_PORT;
+	char ip[INET_ADDRSTRLEN] = "";
+
+	(void)option;
+	if (len < sizeof(ip))
+		memcpy(ip, value, len);
+	if (conf_address(ip, &conf->parent_ip) ||
+	    (colon && (conf_u64(colon + 1, &port) || port < 1 || port > 65535)))
+		return port_fail(err, "must be IP[:PORT], as 10.0.0.254 or 10.0.0.254:48880");
+	conf->parent_port = (uint16_t)port;
 	return 0;
 }
 
@@ -282,6 +308,8 @@ static const struct conf_option conf_options[] = {
 	{ "ip", false, "ADDR",
 	  "the switch's address on framed ports (all but udp:): workers' TALLY_SWITCH", conf_ip, 0,
 	  0, 0 },
+	{ "parent", false, "IP[:PORT]", "be a leaf: sums go on to this switch", conf_parent, 0, 0,
+	  0 },
 	{ "mac", false, "MAC", "its MAC address (02:74 and the IP address)", conf_mac, 0, 0, 0 },
 	{ "mtu", false, "BYTES", "of ports without an interface: memif:, vdev:, pcap:, PCI (1500)",
 	  conf_number, OFF(mtu), PORT_MTU_MIN, PORT_MTU_MAX },
@@ -394,6 +422,20 @@ static const struct conf_option *conf_split(const char *arg, const char **value)
 	return conf_find(arg + 2, len);
 }
 
+/* Nobody is one's own parent, by any of one's addresses. */
+static int conf_check_parent(const struct conf *conf, struct port_error *err)
+{
+	bool own = conf->ip && conf->parent_ip == conf->ip && conf->parent_port == WIRE_PORT;
+
+	for (unsigned i = 0; i < conf->nr_ports; i++)
+		own |= conf->ports[i].form == PORT_UDP && conf->ports[i].ip == conf->parent_ip &&
+		       conf->ports[i].udp_port == conf->parent_port;
+	if (conf->parent_ip && own)
+		return port_fail(err, "--parent: this is the switch's own address; give that of "
+				      "the switch above it");
+	return 0;
+}
+
 /* Rules between options. */
 static int conf_check(struct conf *conf, struct port_error *err)
 {
@@ -407,6 +449,8 @@ static int conf_check(struct conf *conf, struct port_error *err)
 		return port_fail(
 			err,
 			"framed ports need --ip, the address that workers use as TALLY_SWITCH");
+	if (conf_check_parent(conf, err))
+		return -1;
 	for (unsigned i = 0; i < conf->nr_impairs; i++) {
 		found = false;
 		for (unsigned k = 0; k < conf->nr_ports; k++)

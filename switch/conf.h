@@ -23,7 +23,9 @@ struct conf_impair {
 struct conf {
 	unsigned nr_ports;
 	unsigned nr_impairs;
-	uint32_t ip; /* 0: none */
+	uint32_t ip;	    /* 0: none */
+	uint32_t parent_ip; /* 0: none, this is no leaf */
+	uint16_t parent_port;
 	uint8_t mac[6];
 	bool mac_set;
 	uint64_t seed;

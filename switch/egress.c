@@ -190,12 +190,23 @@ static void egress_copy_framed(struct lcore *lcore, const struct flow *to,
 	egress_headers(lcore, &pkt, to, payload);
 }
 
+/* Only the way to a parent can be one that is not known yet: what is lost now is sent again. */
+static bool egress_is_early(struct lcore *lcore, const struct flow *to)
+{
+	if (to->port != PARENT_NO_PORT)
+		return false;
+	lcore->parent.nr_early++;
+	return true;
+}
+
 void egress_result(struct lcore *lcore, struct pkt *src, const struct pipe_pkt *pp)
 {
 	struct flow to[WIRE_WORLD_MAX];
 	unsigned nr = pipe_dests(lcore->pipe, pp, to), last = WIRE_WORLD_MAX, nr_framed = 0;
 	struct egress_payload payload = { .data = pp->data, .len = pp->len };
 
+	if (nr == 1 && egress_is_early(lcore, &to[0]))
+		nr = 0;
 	for (unsigned i = 0; i < nr; i++)
 		if (lcore->ports[to[i].port].port.framed) {
 			last = i;
@@ -228,10 +239,13 @@ void egress_status(struct lcore *lcore)
 	size_t len;
 
 	while ((len = pipe_output(lcore->pipe, &to, buf)) > 0) {
-		struct lcore_port *p = &lcore->ports[to.port];
 		struct pkt src = { .data = buf, .len = (uint32_t)len, .flow = to }, pkt;
 		struct egress_payload payload = { buf, (uint32_t)len, 0 };
+		struct lcore_port *p;
 
+		if (egress_is_early(lcore, &to))
+			continue;
+		p = &lcore->ports[to.port];
 		if (p->port.framed) {
 			payload.sum = header_payload_sum(buf, len);
 			egress_copy_framed(lcore, &to, &payload);

@@ -5,7 +5,7 @@
 
 #include "switch/lcore.h"
 
-/* The RESULT in pp, whose packet is src: to all its destinations.  Takes src over. */
+/* The RESULT or the sum for the parent in pp, whose packet is src: to all its destinations.  Takes src over. */
 void egress_result(struct lcore *lcore, struct pkt *src, const struct pipe_pkt *pp);
 /* What the pipe has to say by itself. */
 void egress_status(struct lcore *lcore);

@@ -118,6 +118,8 @@ static void ingress_frame(struct lcore *lcore, struct lcore_port *p, struct pkt 
 		pkt_put(pkt);
 		return;
 	}
+	if (lcore->parent.asks)
+		parent_learn(lcore, pkt);
 	fwd_input(lcore->fwd, &in, lcore->now.now_ns);
 	if (in.verdict != FWD_LOCAL && in.verdict != FWD_GONE)
 		lcore->counters.v[in.counter]++;
@@ -166,7 +168,8 @@ static void ingress_burst(struct lcore *lcore, struct lcore_port *p, struct pkt 
 	for (unsigned i = 0; i < local.nr; i++) {
 		struct pipe_pkt *pp = &local.pkts[i];
 
-		if (pp->verdict == PIPE_REPLY || pp->verdict == PIPE_MULTICAST)
+		if (pp->verdict == PIPE_REPLY || pp->verdict == PIPE_MULTICAST ||
+		    pp->verdict == PIPE_UP)
 			egress_result(lcore, pp->cookie, pp);
 		else
 			pkt_put(pp->cookie);

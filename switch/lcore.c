@@ -84,6 +84,8 @@ static unsigned lcore_round(struct lcore *lcore)
 		lcore_time(lcore);
 		lcore->busy_ns += lcore->now.now_ns - start;
 		lcore_count_jobs(lcore);
+		if (lcore->parent.asks)
+			parent_tick(lcore);
 	}
 	if (lcore->nr_held) {
 		lcore_time(lcore);
@@ -126,6 +128,10 @@ static void lcore_idle(struct lcore *lcore)
 
 	if (n <= LCORE_POLLS)
 		return;
+	if (lcore->parent.asks) {
+		lcore_time(lcore);
+		parent_tick(lcore);
+	}
 	if (lcore->spin || n <= LCORE_POLLS + LCORE_YIELDS) {
 		sched_yield();
 		return;

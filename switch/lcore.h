@@ -17,6 +17,7 @@
 #include "switch/core/pipe.h"
 #include "switch/io/capture.h"
 #include "switch/io/port.h"
+#include "switch/parent.h"
 
 enum {
 	LCORE_QUEUE = 256, /* packets that wait for a port's next burst out */
@@ -52,6 +53,7 @@ struct lcore {
 	uint32_t ip;	 /* of the switch on framed ports */
 	uint8_t mac[FRAME_MAC];
 	bool spin; /* never sleep */
+	struct parent parent;
 	struct pool_plain spares;
 
 	/* The loop's own. */

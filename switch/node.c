@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -145,7 +146,23 @@ static uint16_t node_p_max(const struct lcore *lcore)
 	return (uint16_t)(p - p % WIRE_P_MIN);
 }
 
-static int node_machines(struct node *node, struct port_error *err)
+/* A framed port leads to the parent if there is one, else the first socket. */
+static int node_parent(struct node *node, struct pipe_params *pipe, struct port_error *err)
+{
+	const struct conf *conf = node->conf;
+	const struct flow flow = { .ip = conf->parent_ip, .udp_port = conf->parent_port };
+
+	if (!conf->parent_ip)
+		return 0;
+	pipe->leaf = true;
+	pipe->parent_from = node->dpdk ? WIRE_PORT : node->lcore.ports[0].port.spec.udp_port;
+	if (getrandom(&pipe->inc, sizeof(pipe->inc), 0) != sizeof(pipe->inc))
+		return port_fail(err, "--parent: no random number: %s", strerror(errno));
+	parent_init(&node->lcore.parent, &flow, node->dpdk);
+	return 0;
+}
+
+static int node_pipe(struct node *node, struct port_error *err)
 {
 	const struct conf *conf = node->conf;
 	struct lcore *lcore = &node->lcore;
@@ -157,15 +174,10 @@ static int node_machines(struct node *node, struct port_error *err)
 		.strict_ports = conf->strict_ports,
 		.add = conf->add,
 	};
-	struct fwd_params fwd = {
-		.ip = conf->ip,
-		.udp_port = WIRE_PORT,
-		.nr_ports = (uint16_t)lcore->nr_ports,
-		.fdb_max = NODE_FDB,
-		.age_ns = NODE_FDB_AGE_NS,
-	};
 	void *mem;
 
+	if (node_parent(node, &pipe, err))
+		return -1;
 	lcore_time(lcore);
 	node->pipe_bytes = pipe_size(&pipe);
 	mem = node->pipe_bytes ? node_map(node->pipe_bytes) : NULL;
@@ -176,6 +188,24 @@ static int node_machines(struct node *node, struct port_error *err)
 			"no memory for %u slots and %llu bytes of values: use less with --slots, "
 			"--memory",
 			conf->slots, (unsigned long long)conf->memory);
+	if (lcore->parent.active)
+		pipe_set_parent(lcore->pipe, &lcore->parent.flow);
+	return 0;
+}
+
+static int node_fwd(struct node *node, struct port_error *err)
+{
+	const struct conf *conf = node->conf;
+	struct lcore *lcore = &node->lcore;
+	struct fwd_params fwd = {
+		.ip = conf->ip,
+		.udp_port = WIRE_PORT,
+		.nr_ports = (uint16_t)lcore->nr_ports,
+		.fdb_max = NODE_FDB,
+		.age_ns = NODE_FDB_AGE_NS,
+	};
+	void *mem;
+
 	memcpy(fwd.mac, conf->mac, sizeof(fwd.mac));
 	memcpy(lcore->mac, conf->mac, sizeof(lcore->mac));
 	lcore->ip = conf->ip;
@@ -210,7 +240,8 @@ int node_open(struct node *node, const struct conf *conf, const volatile sig_ato
 		return -1;
 	if (*stop)
 		return 0;
-	if (node_dpdk(node, err) || node_open_ports(node, stop, err) || node_machines(node, err))
+	if (node_dpdk(node, err) || node_open_ports(node, stop, err) || node_pipe(node, err) ||
+	    node_fwd(node, err))
 		return -1;
 	node_boot_wait(node);
 	return 0;

@@ -92,12 +92,15 @@ static void serve(struct node *node)
 static void announce(const struct node *node)
 {
 	const struct conf *conf = node->conf;
-	char ip[INET_ADDRSTRLEN];
+	char ip[INET_ADDRSTRLEN], parent[INET_ADDRSTRLEN] = "";
 	uint32_t be = htonl(conf->ip ? conf->ip : conf->ports[0].ip);
 
 	inet_ntop(AF_INET, &be, ip, sizeof(ip));
-	log_line(LOG_WARN, "ready, %u port%s, ip %s", conf->nr_ports,
-		 conf->nr_ports == 1 ? "" : "s", ip);
+	be = htonl(conf->parent_ip);
+	if (conf->parent_ip)
+		inet_ntop(AF_INET, &be, parent, sizeof(parent));
+	log_line(LOG_WARN, "ready, %u port%s, ip %s%s%s", conf->nr_ports,
+		 conf->nr_ports == 1 ? "" : "s", ip, conf->parent_ip ? ", leaf of " : "", parent);
 	if (conf->ready_fd >= 0)
 		/* The reader may have gone: then nobody needs to know. */
 		(void)!write(conf->ready_fd, "r", 1);

@@ -2,6 +2,7 @@
 /* totals.c - what the switch did, for people and for machines. */
 #include "switch/totals.h"
 
+#include <arpa/inet.h>
 #include <inttypes.h>
 #include <time.h>
 
@@ -63,6 +64,26 @@ static void totals_port(const struct lcore_port *p, FILE *out)
 	totals_faults(&p->out, "out", out);
 }
 
+static void totals_parent(const struct lcore *lcore, FILE *out)
+{
+	const struct parent *parent = &lcore->parent;
+	uint32_t be = htonl(parent->flow.ip);
+	char ip[INET_ADDRSTRLEN] = "";
+
+	if (!parent->active)
+		return;
+	inet_ntop(AF_INET, &be, ip, sizeof(ip));
+	fprintf(out, "leaf of %s:%u, ", ip, parent->flow.udp_port);
+	if (parent->flow.port == PARENT_NO_PORT)
+		fprintf(out, "which answers ARP at no port");
+	else
+		fprintf(out, "at port %u", lcore->ports[parent->flow.port].port.spec.number);
+	if (parent->nr_early)
+		fprintf(out, "; %" PRIu64 " packets for it before that was known",
+			parent->nr_early);
+	fprintf(out, "\n");
+}
+
 void totals_print(const struct totals *totals, const struct node *node, FILE *out)
 {
 	fprintf(out, "%5s %-24s %-14s %12s %12s %10s %10s %10s %10s\n", "port", "name", "driver",
@@ -74,6 +95,7 @@ void totals_print(const struct totals *totals, const struct node *node, FILE *ou
 		if (totals->counters.v[i])
 			fprintf(out, "%12" PRIu64 "  %-14s %s\n", totals->counters.v[i],
 				counter_infos[i].name, counter_infos[i].text);
+	totals_parent(&node->lcore, out);
 	fprintf(out, "rx %" PRIu64 " %s sum of verdicts %" PRIu64 "\n", totals->rx,
 		totals->rx == totals->verdicts ? "=" : "IS NOT THE", totals->verdicts);
 	fprintf(out,
@@ -84,6 +106,21 @@ void totals_print(const struct totals *totals, const struct node *node, FILE *ou
 	fprintf(out, "%.3f s running, %.3f s busy, %.3f s CPU\n", totals->run_s, totals->busy_s,
 		totals->cpu_s);
 	fflush(out);
+}
+
+static void totals_write_parent(const struct lcore *lcore, FILE *out)
+{
+	const struct parent *parent = &lcore->parent;
+	uint32_t be = htonl(parent->flow.ip);
+	char ip[INET_ADDRSTRLEN] = "";
+
+	if (!parent->active)
+		return;
+	inet_ntop(AF_INET, &be, ip, sizeof(ip));
+	fprintf(out, "parent.address %s:%u\nparent.early %" PRIu64 "\n", ip, parent->flow.udp_port,
+		parent->nr_early);
+	if (parent->flow.port != PARENT_NO_PORT)
+		fprintf(out, "parent.port %u\n", lcore->ports[parent->flow.port].port.spec.number);
 }
 
 static void totals_write_port(const struct lcore_port *p, FILE *out)
@@ -126,6 +163,7 @@ int totals_write(const struct totals *totals, const struct node *node, const cha
 		totals->cpu_s, pipe_add_name(node->lcore.pipe));
 	for (unsigned i = 0; i < node->lcore.nr_ports; i++)
 		totals_write_port(&node->lcore.ports[i], out);
+	totals_write_parent(&node->lcore, out);
 	for (unsigned i = 0; i < COUNTER_NR; i++)
 		fprintf(out, "counter.%s %" PRIu64 "\n", counter_infos[i].name,
 			totals->counters.v[i]);

@@ -1,29 +1,42 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Makes the namespaces and links of a topology, and the switch's command line for it.
+// Makes the namespaces and links of a topology, and the switches' command lines for it.
 #include "topologies/fabric.h"
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 
 #include "topologies/program.h"
 #include "topologies/say.h"
 
-__attribute__((format(printf, 2, 3))) static int word_add(struct fabric *f, const char *format, ...)
+enum { SEED_STEP = 1000003 };
+
+__attribute__((format(printf, 2, 3))) static int word_add(struct fabric_switch *s,
+							  const char *format, ...)
 {
 	va_list ap;
 	int len;
 
-	if (f->nr_words == FABRIC_WORDS)
-		return say_error("the switch's command line is too long");
+	if (s->nr_words == FABRIC_WORDS)
+		return say_error("a switch's command line is too long: it has more than %d ports",
+				 FABRIC_PORTS_MAX);
 	va_start(ap, format);
-	len = vsnprintf(f->word[f->nr_words], FABRIC_WORD, format, ap);
+	len = vsnprintf(s->word[s->nr_words], FABRIC_WORD, format, ap);
 	va_end(ap);
 	if (len >= FABRIC_WORD)
-		return say_error("a word of the switch's command line is too long");
-	f->argv[f->nr_words] = f->word[f->nr_words];
-	f->argv[++f->nr_words] = NULL;
+		return say_error("a word of a switch's command line is too long");
+	s->argv[s->nr_words] = s->word[s->nr_words];
+	s->argv[++s->nr_words] = NULL;
 	return 0;
+}
+
+struct fabric_ip fabric_ip(const struct topology_node *n)
+{
+	struct fabric_ip ip;
+
+	snprintf(ip.text, sizeof(ip.text), "%u.%u.%u.%u", n->ip >> 24, n->ip >> 16 & 255,
+		 n->ip >> 8 & 255, n->ip & 255);
+	return ip;
 }
 
 static void end_name(struct fabric *f, const struct topology_end *e, struct netns_end *to)
@@ -33,7 +46,7 @@ static void end_name(struct fabric *f, const struct topology_end *e, struct netn
 	to->ns = &f->node[e->node];
 	if (n->is_switch) {
 		snprintf(to->ifname, sizeof(to->ifname), "p%u", e->port);
-		to->mac = UINT64_C(0x02ff00000000) + e->port;
+		to->mac = UINT64_C(0x02ff00000000) + ((uint64_t)e->node << 16) + e->port;
 	} else {
 		snprintf(to->ifname, sizeof(to->ifname), "eth%u", e->port);
 		to->mac = e->port == 0
@@ -42,34 +55,19 @@ static void end_name(struct fabric *f, const struct topology_end *e, struct netn
 	}
 }
 
-// Answers to ARP for others come up to 0.8 s late by default.
-static int port_route(const struct netns_end *port, uint32_t host_ip)
-{
-	char path[64];
-
-	if (netns_enter(port->ns))
-		return -1;
-	snprintf(path, sizeof(path), "ipv4/neigh/%s/proxy_delay", port->ifname);
-	(void)netns_sysctl(port->ns, path, "0"); // only slower without
-	return netns_route_add(port->ns, port->ifname, host_ip);
-}
-
 static int host_end_prepare(struct fabric *f, const struct topology_link *l, int side,
 			    const struct netns_end end[2])
 {
 	const struct topology_node *n = &f->topology->node[l->end[side].node];
-	const struct topology_node *peer = &f->topology->node[l->end[1 - side].node];
 	bool first = l->end[side].port == 0; // it has the host's address
 
 	if (n->is_switch)
 		return 0;
 	if (first && netns_address_add(end[side].ns, end[side].ifname, n->ip, n->prefix))
 		return -1;
-	if (!peer->is_switch)
+	if (f->udp || !f->topology->node[l->end[1 - side].node].is_switch)
 		return 0;
-	if (!f->udp)
-		return netns_offloads_off(end[side].ns, end[side].ifname);
-	return first ? port_route(&end[1 - side], n->ip) : 0;
+	return netns_offloads_off(end[side].ns, end[side].ifname);
 }
 
 static int link_build(struct fabric *f, const struct topology_link *l)
@@ -83,12 +81,51 @@ static int link_build(struct fabric *f, const struct topology_link *l)
 	return host_end_prepare(f, l, 0, end) || host_end_prepare(f, l, 1, end) ? -1 : 0;
 }
 
+// Answers to ARP for others come up to 0.8 s late by default.
+static void port_prepare(const struct netns_end *port)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "ipv4/neigh/%s/proxy_delay", port->ifname);
+	(void)netns_sysctl(port->ns, path, "0"); // only slower without
+}
+
+// The node beside a switch on its way to another.
+static unsigned int next_hop(const struct topology *t, unsigned int sw, unsigned int node)
+{
+	for (unsigned int at = node; at != TOPOLOGY_NO_NODE; at = t->node[at].parent)
+		if (t->node[at].parent == sw)
+			return at;
+	return t->node[sw].parent;
+}
+
+// A UDP switch's kernel knows by which port each address is reached.
+static int routes_add(struct fabric *f, const struct topology_end *from,
+		      const struct topology_end *to)
+{
+	const struct topology *t = f->topology;
+	struct netns_end port;
+	bool has_address = t->node[to->node].is_switch || to->port == 0;
+
+	if (!f->udp || !t->node[from->node].is_switch || !has_address)
+		return 0;
+	end_name(f, from, &port);
+	if (netns_enter(port.ns))
+		return -1;
+	port_prepare(&port);
+	for (unsigned int i = 0; i < t->nr_nodes; i++)
+		if (i != from->node && next_hop(t, from->node, i) == to->node &&
+		    netns_route_add(port.ns, port.ifname, t->node[i].ip))
+			return -1;
+	return 0;
+}
+
 // The switch's kernel would send router solicitations and the like into its ports.  The default
 // covers interfaces made later.  A UDP switch is reached through the kernel instead: it has the
 // address itself, and forwards what hosts send to each other.
-static int switch_prepare(struct fabric *f, const struct topology_node *sw)
+static int switch_prepare(struct fabric *f, unsigned int node)
 {
-	struct netns *ns = &f->node[f->switch_node];
+	struct netns *ns = &f->node[node];
 
 	// What fails here is said with -v; the run is right without.
 	(void)netns_sysctl(ns, "ipv6/conf/default/disable_ipv6", "1");
@@ -96,22 +133,17 @@ static int switch_prepare(struct fabric *f, const struct topology_node *sw)
 		return 0;
 	(void)netns_sysctl(ns, "ipv4/ip_forward", "1");
 	(void)netns_sysctl(ns, "ipv4/conf/default/proxy_arp", "1");
-	return netns_address_add(ns, "lo", sw->ip, 32);
+	return netns_address_add(ns, "lo", f->topology->node[node].ip, 32);
 }
 
 static int nodes_build(struct fabric *f)
 {
 	const struct topology *t = f->topology;
 
-	for (unsigned int i = 0; i < t->nr_nodes; i++) {
-		if (netns_open(&f->node[i], t->node[i].name))
+	for (unsigned int i = 0; i < t->nr_nodes; i++)
+		if (netns_open(&f->node[i], t->node[i].name) ||
+		    (t->node[i].is_switch && switch_prepare(f, i)))
 			return -1;
-		if (!t->node[i].is_switch)
-			continue;
-		f->switch_node = i;
-		if (switch_prepare(f, &t->node[i]))
-			return -1;
-	}
 	return 0;
 }
 
@@ -120,67 +152,101 @@ static bool link_is_impaired(const struct topology_link *l)
 	return l->loss > 0 || l->dup > 0 || l->reorder > 0;
 }
 
-static int impair_add(struct fabric *f, unsigned int port, const struct topology_link *l)
+static bool switch_has_hosts(const struct topology *t, unsigned int sw)
 {
-	if (!link_is_impaired(l))
-		return 0;
-	if (word_add(f, "--impair"))
-		return -1;
-	return word_add(f, "%u:loss=%.9g,dup=%.9g,reorder=%.9g", port, l->loss, l->dup, l->reorder);
+	for (unsigned int i = 0; i < t->nr_nodes; i++)
+		if (!t->node[i].is_switch && t->node[i].parent == sw)
+			return true;
+	return false;
 }
 
-static int ports_add(struct fabric *f)
+// Of a link between switches each does what comes in, so that it is done once.  A socket has all
+// links in one: there the switches with hosts do it all.
+static int impair_add(const struct topology *t, struct fabric_switch *s, unsigned int port,
+		      const struct topology_link *l)
+{
+	bool between = t->node[l->end[0].node].is_switch && t->node[l->end[1].node].is_switch;
+
+	if (!link_is_impaired(l))
+		return 0;
+	if (word_add(s, "--impair"))
+		return -1;
+	return word_add(s, "%u:loss=%.9g,dup=%.9g,reorder=%.9g%s", port, l->loss, l->dup,
+			l->reorder, between ? ",dir=in" : "");
+}
+
+static int ports_add(struct fabric *f, struct fabric_switch *s)
 {
 	const struct topology *t = f->topology;
 
 	if (f->udp) {
-		if (word_add(f, "-i") || word_add(f, "1@udp:%s:%d", f->switch_ip, FABRIC_UDP_PORT))
+		if (word_add(s, "-i") ||
+		    word_add(s, "1@udp:%s:%d", fabric_ip(&t->node[s->node]).text, FABRIC_UDP_PORT))
 			return -1;
-		return impair_add(f, 1, &t->link[0]);
+		for (unsigned int i = 0; i < t->nr_links; i++)
+			for (int side = 0; side < 2; side++)
+				if (t->link[i].end[side].node == s->node &&
+				    !t->node[t->link[i].end[1 - side].node].is_switch)
+					return impair_add(t, s, 1, &t->link[i]);
+		return 0;
 	}
 	for (unsigned int i = 0; i < 2 * t->nr_links; i++) {
 		const struct topology_end *e = &t->link[i / 2].end[i % 2];
 
-		if (e->node != f->switch_node)
+		if (e->node != s->node)
 			continue;
-		if (word_add(f, "-i") || word_add(f, "%u@p%u", e->port, e->port) ||
-		    impair_add(f, e->port, &t->link[i / 2]))
+		if (word_add(s, "-i") || word_add(s, "%u@p%u", e->port, e->port) ||
+		    impair_add(t, s, e->port, &t->link[i / 2]))
 			return -1;
 	}
 	return 0;
 }
 
-static int switch_command(struct fabric *f)
+static int switch_command(struct fabric *f, unsigned int i)
 {
 	const struct topology *t = f->topology;
-	uint32_t ip = t->node[f->switch_node].ip;
+	struct fabric_switch *s = &f->switches[i];
+	// Each switch has faults of its own.
+	unsigned long long seed = (t->seed_given ? t->seed : 1) + SEED_STEP * i;
+	const struct topology_node *n;
 
-	snprintf(f->switch_ip, sizeof(f->switch_ip), "%u.%u.%u.%u", ip >> 24, ip >> 16 & 255,
-		 ip >> 8 & 255, ip & 255);
-	if (word_add(f, "tally-switch") || ports_add(f) || word_add(f, "--ip") ||
-	    word_add(f, "%s", f->switch_ip))
+	s->node = t->switches[i];
+	n = &t->node[s->node];
+	if (word_add(s, "tally-switch") || ports_add(f, s) || word_add(s, "--ip") ||
+	    word_add(s, "%s", fabric_ip(n).text))
 		return -1;
-	if (t->seed_given &&
-	    (word_add(f, "--seed") || word_add(f, "%llu", (unsigned long long)t->seed)))
+	if (n->parent != TOPOLOGY_NO_NODE &&
+	    (word_add(s, "--parent") || word_add(s, "%s", fabric_ip(&t->node[n->parent]).text)))
 		return -1;
-	return word_add(f, "--ready-fd") || word_add(f, "%d", PROGRAM_READY_FD) ? -1 : 0;
+	if ((i || t->seed_given) && (word_add(s, "--seed") || word_add(s, "%llu", seed)))
+		return -1;
+	return word_add(s, "--ready-fd") || word_add(s, "%d", PROGRAM_READY_FD) ? -1 : 0;
+}
+
+static bool links_differ(const struct topology_link *a, const struct topology_link *b)
+{
+	return a->loss < b->loss || a->loss > b->loss || a->dup < b->dup || a->dup > b->dup ||
+	       a->reorder < b->reorder || a->reorder > b->reorder;
 }
 
 int fabric_check(const struct topology *t, bool udp)
 {
-	const struct topology_link *first = &t->link[0];
-
-	for (unsigned int i = 1; udp && i < t->nr_links; i++) {
+	for (unsigned int i = 0; udp && i < t->nr_links; i++) {
 		const struct topology_link *l = &t->link[i];
+		unsigned int a = l->end[0].node, b = l->end[1].node;
 
-		if (l->loss < first->loss || l->loss > first->loss || l->dup < first->dup ||
-		    l->dup > first->dup || l->reorder < first->reorder ||
-		    l->reorder > first->reorder)
+		if (links_differ(l, &t->link[0]))
 			return say_error(
 				"%s:%zu: with --driver udp all links share one port of the "
 				"switch: give all of "
 				"them the same loss, dup and reorder, or use --driver af_packet",
 				t->path, l->place.line + 1);
+		if (link_is_impaired(l) && t->node[a].is_switch && t->node[b].is_switch &&
+		    switch_has_hosts(t, a) == switch_has_hosts(t, b))
+			return say_error("%s:%zu: with --driver udp a link between switches has "
+					 "faults only if just one of them has hosts; use --driver "
+					 "af_packet",
+					 t->path, l->place.line + 1);
 	}
 	return 0;
 }
@@ -189,10 +255,26 @@ int fabric_build(struct fabric *f, const struct topology *t, bool udp)
 {
 	f->topology = t;
 	f->udp = udp;
+	f->switches = calloc(t->nr_switches, sizeof(*f->switches));
+	if (!f->switches)
+		return say_error("not enough memory");
 	if (nodes_build(f))
 		return -1;
-	for (unsigned int i = 0; i < t->nr_links; i++)
-		if (link_build(f, &t->link[i]))
+	for (unsigned int i = 0; i < t->nr_links; i++) {
+		const struct topology_end *end = t->link[i].end;
+
+		if (link_build(f, &t->link[i]) || routes_add(f, &end[0], &end[1]) ||
+		    routes_add(f, &end[1], &end[0]))
 			return -1;
-	return switch_command(f);
+	}
+	for (unsigned int i = 0; i < t->nr_switches; i++)
+		if (switch_command(f, i))
+			return -1;
+	return 0;
+}
+
+void fabric_free(struct fabric *f)
+{
+	free(f->switches);
+	f->switches = NULL;
 }

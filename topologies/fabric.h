@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A topology made of network namespaces and veth pairs, and the switch's command line for it. */
+/* A topology made of network namespaces and veth pairs, and the switches' command lines for it. */
 #ifndef TOPOLOGIES_FABRIC_H
 #define TOPOLOGIES_FABRIC_H
 
@@ -11,24 +11,35 @@
 enum {
 	FABRIC_MTU = 1500,
 	FABRIC_UDP_PORT = 48880,
-	FABRIC_WORDS = 4 * TOPOLOGY_LINKS_MAX + 16,
+	FABRIC_PORTS_MAX = 256, /* of a switch */
+	FABRIC_WORDS = 4 * FABRIC_PORTS_MAX + 16,
 	FABRIC_WORD = 96,
+};
+
+/* A switch's command line. */
+struct fabric_switch {
+	unsigned int node; /* its index */
+	char word[FABRIC_WORDS][FABRIC_WORD];
+	char *argv[FABRIC_WORDS + 1];
+	unsigned int nr_words;
+};
+
+struct fabric_ip {
+	char text[16];
 };
 
 struct fabric {
 	const struct topology *topology;
-	bool udp;		  /* the switch has one UDP socket instead of packet ports */
-	unsigned int switch_node; /* its index */
+	bool udp; /* each switch has one UDP socket instead of packet ports */
 	struct netns node[TOPOLOGY_NODES_MAX];
-	char word[FABRIC_WORDS][FABRIC_WORD]; /* the switch's command line */
-	char *argv[FABRIC_WORDS + 1];
-	unsigned int nr_words;
-	char switch_ip[16];
+	struct fabric_switch *switches; /* in the topology's order: root first */
 };
 
 /* Whether the topology's links can be had with this driver; 0, or -1 after saying why not. */
 int fabric_check(const struct topology *t, bool udp);
-/* Makes namespaces, links and addresses; 0, or -1 after saying why not. */
+/* Makes namespaces, links and addresses; 0, or -1 after saying why not.  f: zeroed. */
 int fabric_build(struct fabric *f, const struct topology *t, bool udp);
+void fabric_free(struct fabric *f);
+struct fabric_ip fabric_ip(const struct topology_node *n);
 
 #endif

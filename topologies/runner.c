@@ -2,7 +2,7 @@
 // A run of a topology: one loop that waits for output, ends of programs, signals and deadlines.
 //
 // A rank that fails does not end the others: they must notice by themselves and say what they miss.
-// From then on they have a grace time.  Signals go to the ranks first; the switch is stopped when
+// From then on they have a grace time.  Signals go to the ranks first; the switches are stopped when
 // no rank is left.
 #include "topologies/runner.h"
 
@@ -22,32 +22,41 @@ static const double grace_s = 400; // more than the 300 s after which operations
 static const double end_s = 5;	   // from a request to end until it is enforced
 static const double progress_s = 0.5;
 
+enum { POLL_MAX = 2 * RUNNER_RANKS_MAX + 3 * TOPOLOGY_NODES_MAX + 2 };
+
 struct poll_set {
-	struct pollfd fd[2 * RUNNER_RANKS_MAX + 5];
-	struct stream *stream[2 * RUNNER_RANKS_MAX + 5];
+	struct pollfd fd[POLL_MAX];
+	struct stream *stream[POLL_MAX];
+	struct runner_switch *sw[POLL_MAX]; // whose readiness it tells
 	nfds_t nr;
 };
 
-static void poll_add(struct poll_set *p, int fd, struct stream *s)
+static void poll_add(struct poll_set *p, int fd, struct stream *s, struct runner_switch *sw)
 {
 	if (fd < 0)
 		return;
 	p->fd[p->nr] = (struct pollfd){ .fd = fd, .events = POLLIN };
-	p->stream[p->nr++] = s;
+	p->stream[p->nr] = s;
+	p->sw[p->nr++] = sw;
+}
+
+static void poll_add_program(struct poll_set *p, struct program *program)
+{
+	poll_add(p, program->out.fd, &program->out, NULL);
+	poll_add(p, program->err.fd, &program->err, NULL);
 }
 
 static void poll_fill(struct poll_set *p, struct runner *r)
 {
 	p->nr = 0;
-	poll_add(p, r->box->signals, NULL);
-	poll_add(p, r->box->lifeline, NULL);
-	poll_add(p, r->sw.ready_fd, NULL);
-	poll_add(p, r->sw.program.out.fd, &r->sw.program.out);
-	poll_add(p, r->sw.program.err.fd, &r->sw.program.err);
-	for (unsigned int i = 0; i < r->nr_ranks; i++) {
-		poll_add(p, r->rank[i].program.out.fd, &r->rank[i].program.out);
-		poll_add(p, r->rank[i].program.err.fd, &r->rank[i].program.err);
+	poll_add(p, r->box->signals, NULL, NULL);
+	poll_add(p, r->box->lifeline, NULL, NULL);
+	for (unsigned int i = 0; i < r->nr_switches; i++) {
+		poll_add(p, r->sw[i].ready_fd, NULL, &r->sw[i]);
+		poll_add_program(p, &r->sw[i].program);
 	}
+	for (unsigned int i = 0; i < r->nr_ranks; i++)
+		poll_add_program(p, &r->rank[i].program);
 }
 
 static bool program_take_end(struct program *p, pid_t pid, int status, const struct rusage *usage)
@@ -70,8 +79,9 @@ static void programs_reap(struct runner *r)
 	pid_t pid;
 
 	while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) {
-		if (program_take_end(&r->sw.program, pid, status, &usage))
-			runner_switch_ended(r);
+		for (unsigned int i = 0; i < r->nr_switches; i++)
+			if (program_take_end(&r->sw[i].program, pid, status, &usage))
+				runner_switch_ended(&r->sw[i]);
 		for (unsigned int i = 0; i < r->nr_ranks; i++)
 			if (program_take_end(&r->rank[i].program, pid, status, &usage))
 				runner_rank_ended(r, &r->rank[i]);
@@ -82,7 +92,8 @@ static void interrupt_take(struct runner *r, int sig)
 {
 	if (r->nr_interrupts++) {
 		runner_ranks_signal(r, SIGKILL);
-		program_signal(&r->sw.program, SIGKILL);
+		for (unsigned int i = 0; i < r->nr_switches; i++)
+			program_signal(&r->sw[i].program, SIGKILL);
 		return;
 	}
 	runner_ranks_signal(r, sig);
@@ -113,8 +124,9 @@ static void deadlines_check(struct runner *r)
 {
 	double now = clock_s();
 
-	if (r->sw.start_at > 0 && now >= r->sw.start_at)
-		runner_switch_restart(r);
+	for (unsigned int i = 0; i < r->nr_switches; i++)
+		if (r->sw[i].start_at > 0 && now >= r->sw[i].start_at)
+			runner_switch_restart(&r->sw[i]);
 	if (r->kill_s > 0 && now >= r->kill_s) {
 		r->kill_s = 0;
 		runner_ranks_signal(r, SIGKILL);
@@ -158,7 +170,8 @@ void runner_turn(struct runner *r, double seconds)
 	static struct poll_set set; // large, and filled anew each time
 	int nr;
 
-	seconds = earlier(seconds, r->sw.start_at);
+	for (unsigned int i = 0; i < r->nr_switches; i++)
+		seconds = earlier(seconds, r->sw[i].start_at);
 	seconds = earlier(seconds, r->kill_s);
 	seconds = earlier(seconds, r->deadline_s);
 	if (r->screen.progress && runner_ranks_alive(r) && !r->options->shell_host)
@@ -172,8 +185,8 @@ void runner_turn(struct runner *r, double seconds)
 			stream_input(set.stream[i]);
 		else if (set.fd[i].fd == r->box->lifeline)
 			_exit(SANDBOX_FAILED); // nobody is outside: everything goes with us
-		else if (set.fd[i].fd == r->sw.ready_fd)
-			runner_switch_ready(r);
+		else if (set.sw[i])
+			runner_switch_ready(set.sw[i]);
 	}
 	if (nr > 0)
 		signals_take(r); // last: it may close what was polled
@@ -188,7 +201,7 @@ static int runner_run(struct runner *r)
 	if (fabric_build(&r->fabric, o->topology, o->udp))
 		return -1;
 	say_note("%u links made", o->topology->nr_links);
-	if (runner_switch_start(r) || runner_switch_wait(r))
+	if (runner_switches_start(r))
 		return -1;
 	if (!r->nr_interrupts && runner_ranks_start(r)) {
 		r->failed = true;
@@ -198,7 +211,7 @@ static int runner_run(struct runner *r)
 	while (runner_ranks_alive(r))
 		runner_turn(r, 3600);
 	screen_clear(&r->screen);
-	runner_switch_stop(r);
+	runner_switches_stop(r);
 	return 0;
 }
 
@@ -213,11 +226,12 @@ int runner_main(const struct sandbox *box, void *context)
 	}
 	r->options = context;
 	r->box = box;
-	r->sw.ready_fd = r->sw.program.out.fd = r->sw.program.err.fd = -1;
 	screen_init(&r->screen);
 	program_limits_raise();
 	if (runner_run(r) == 0)
 		code = summary_print(r);
+	fabric_free(&r->fabric);
+	free(r->sw);
 	free(r);
 	return code;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A run of a topology: the switch, every rank of every job, what they print and how they end. */
+/* A run of a topology: the switches, every rank of every job, what they print and how they end. */
 #ifndef TOPOLOGIES_RUNNER_H
 #define TOPOLOGIES_RUNNER_H
 
@@ -35,8 +35,10 @@ struct runner_rank {
 };
 
 struct runner_switch {
+	struct runner *runner;
 	struct program program;
 	const struct topology_node *node;
+	const struct fabric_switch *plan;
 	char prefix[RUNNER_LABEL];
 	struct switchlog log;
 	int ready_fd; /* -1: it is ready, or has ended */
@@ -53,7 +55,8 @@ struct runner {
 	const struct sandbox *box;
 	struct screen screen;
 	struct fabric fabric;
-	struct runner_switch sw;
+	struct runner_switch *sw; /* root first */
+	unsigned int nr_switches;
 	struct runner_rank rank[RUNNER_RANKS_MAX];
 	unsigned int nr_ranks;
 	unsigned int nr_interrupts; /* signals that asked us to end */
@@ -68,14 +71,13 @@ struct runner {
 int runner_main(const struct sandbox *box, void *context);
 
 /* runner_switch.c */
-int runner_switch_start(struct runner *r);
-/* Waits until it serves; -1 after saying what it printed. */
-int runner_switch_wait(struct runner *r);
-void runner_switch_ready(struct runner *r);
-void runner_switch_ended(struct runner *r);
-void runner_switch_restart(struct runner *r);
+/* All of them, and waits until they serve; -1 after saying what one printed that does not. */
+int runner_switches_start(struct runner *r);
+void runner_switch_ready(struct runner_switch *sw);
+void runner_switch_ended(struct runner_switch *sw);
+void runner_switch_restart(struct runner_switch *sw);
 /* SIGTERM, time, SIGKILL. */
-void runner_switch_stop(struct runner *r);
+void runner_switches_stop(struct runner *r);
 
 /* runner_rank.c */
 /* Every rank of every job, or the shell; -1 after saying why. */

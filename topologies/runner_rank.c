@@ -57,6 +57,9 @@ static void rank_describe(struct runner *r, struct runner_rank *k)
 
 static int rank_start(struct runner *r, const struct topology_job *j, unsigned int rank)
 {
+	const struct topology *t = r->options->topology;
+	struct topology_ranges ranges = topology_ranges(t, j, rank);
+	struct fabric_ip ip;
 	struct runner_rank *k = &r->rank[r->nr_ranks];
 	char command[RUNNER_COMMAND], rank_text[16], size_text[16], sh[] = "/bin/sh", c[] = "-c";
 	char *argv[] = { sh, c, command, NULL };
@@ -65,7 +68,8 @@ static int rank_start(struct runner *r, const struct topology_job *j, unsigned i
 				     .ready_fd = -1 };
 
 	*k = (struct runner_rank){ .runner = r, .job = j, .rank = rank };
-	k->node = &r->options->topology->node[j->rank_node[rank]];
+	k->node = &t->node[j->rank_node[rank]];
+	ip = fabric_ip(&t->node[k->node->parent]);
 	rank_describe(r, k);
 	k->program.out = (struct stream){ .pass = rank ? NULL : rank_pass_out,
 					  .line_end = rank_line_out,
@@ -78,7 +82,9 @@ static int rank_start(struct runner *r, const struct topology_job *j, unsigned i
 				 RUNNER_COMMAND - 1);
 	snprintf(rank_text, sizeof(rank_text), "%u", rank);
 	snprintf(size_text, sizeof(size_text), "%u", j->ranks.nr);
-	program_plan_env(&plan, "TALLY_SWITCH", r->fabric.switch_ip);
+	program_plan_env(&plan, "TALLY_SWITCH", ip.text);
+	if (*ranges.text)
+		program_plan_env(&plan, "TALLY_RANGES", ranges.text);
 	program_plan_env(&plan, "TALLY_JOB", j->name);
 	program_plan_env(&plan, "TALLY_RANK", rank_text);
 	program_plan_env(&plan, "TALLY_SIZE", size_text);
@@ -99,12 +105,14 @@ static int shell_start(struct runner *r)
 	struct program_plan plan = { .ns = &r->fabric.node[i],
 				     .argv = o->shell_argv,
 				     .ready_fd = -1 };
+	struct fabric_ip ip;
 
 	*k = (struct runner_rank){ .runner = r, .node = &o->topology->node[i] };
 	k->program.out = (struct stream){ .fd = -1, .line_end = rank_line_out, .owner = k };
 	k->program.err = (struct stream){ .fd = -1, .line_end = rank_line_err, .owner = k };
 	plan.interactive = true;
-	program_plan_env(&plan, "TALLY_SWITCH", r->fabric.switch_ip);
+	ip = fabric_ip(&o->topology->node[k->node->parent]);
+	program_plan_env(&plan, "TALLY_SWITCH", ip.text);
 	program_plan_env(&plan, "FABRIC_HOST", k->node->name);
 	if (program_start(&k->program, &plan))
 		return -1;

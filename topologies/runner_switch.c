@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The switch of a run: start, readiness, output, restart, end.
+// The switches of a run: start, readiness, output, restart, end.
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,20 +18,20 @@ enum { LINES_SHOWN = 20, RESTARTS_MAX = 100 };
 static const double ready_s = 30, ready_port_s = 0.5, stop_s = 3, stop_port_s = 0.05,
 		    restart_s = 0.2;
 
-static void line_show(struct runner *r, struct switchlog_line *line)
+static void line_show(struct runner_switch *sw, struct switchlog_line *line)
 {
 	if (!line->shown)
-		screen_line(&r->screen, STDERR_FILENO, r->sw.prefix, line->text);
+		screen_line(&sw->runner->screen, STDERR_FILENO, sw->prefix, line->text);
 	line->shown = true;
 }
 
 // Before it is ready, lines are kept back: if it fails, they belong below the error.
-static void line_take(struct runner *r, const char *text, bool from_stderr)
+static void line_take(struct runner_switch *sw, const char *text, bool from_stderr)
 {
-	struct switchlog_line *line = switchlog_add(&r->sw.log, text, from_stderr);
+	struct switchlog_line *line = switchlog_add(&sw->log, text, from_stderr);
 
-	if (!r->sw.stopping && (r->options->verbose || (line->warning && r->sw.ready)))
-		line_show(r, line);
+	if (!sw->stopping && (sw->runner->options->verbose || (line->warning && sw->ready)))
+		line_show(sw, line);
 }
 
 static void out_line(struct stream *s, const char *text)
@@ -43,29 +44,26 @@ static void err_line(struct stream *s, const char *text)
 	line_take(s->owner, text, true);
 }
 
-static void lines_show(struct runner *r, bool warnings_only)
+static void lines_show(struct runner_switch *sw, bool warnings_only)
 {
-	struct switchlog *l = &r->sw.log;
+	struct switchlog *l = &sw->log;
 	unsigned int from = l->nr > LINES_SHOWN ? l->nr - LINES_SHOWN : 0;
 
 	for (unsigned int i = from; i < l->nr; i++)
 		if (!warnings_only || switchlog_get(l, i)->warning)
-			line_show(r, switchlog_get(l, i));
+			line_show(sw, switchlog_get(l, i));
 }
 
-int runner_switch_start(struct runner *r)
+static int switch_start(struct runner_switch *sw)
 {
-	struct runner_switch *sw = &r->sw;
-	struct program_plan plan = { .ns = &r->fabric.node[r->fabric.switch_node],
-				     .argv = r->fabric.argv };
+	struct program_plan plan = { .ns = &sw->runner->fabric.node[sw->plan->node],
+				     .argv = sw->plan->argv };
 	int ready[2], rc;
 
 	if (pipe2(ready, O_CLOEXEC | O_NONBLOCK))
 		return say_error("pipe: %s", strerror(errno));
-	sw->node = &r->options->topology->node[r->fabric.switch_node];
-	snprintf(sw->prefix, sizeof(sw->prefix), "[%s] ", sw->node->name);
-	sw->program.out = (struct stream){ .fd = -1, .line_end = out_line, .owner = r };
-	sw->program.err = (struct stream){ .fd = -1, .line_end = err_line, .owner = r };
+	sw->program.out = (struct stream){ .fd = -1, .line_end = out_line, .owner = sw };
+	sw->program.err = (struct stream){ .fd = -1, .line_end = err_line, .owner = sw };
 	plan.ready_fd = ready[1];
 	sw->ready_fd = ready[0];
 	sw->ready = false;
@@ -74,56 +72,106 @@ int runner_switch_start(struct runner *r)
 	return rc;
 }
 
-void runner_switch_ready(struct runner *r)
+void runner_switch_ready(struct runner_switch *sw)
 {
 	ssize_t n;
 	char byte;
 
-	n = read(r->sw.ready_fd, &byte, 1);
+	n = read(sw->ready_fd, &byte, 1);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	close(r->sw.ready_fd);
-	r->sw.ready_fd = -1;
+	close(sw->ready_fd);
+	sw->ready_fd = -1;
 	if (n != 1) // it closed the pipe, most likely as it ends: that is said when it has
 		return;
-	r->sw.ready = true;
-	say_note("switch %s is ready", r->sw.node->name);
-	lines_show(r, true);
+	sw->ready = true;
+	say_note("switch %s is ready", sw->node->name);
+	lines_show(sw, true);
 }
 
-int runner_switch_wait(struct runner *r)
+/* The first that is not ready, NULL: all are. */
+static struct runner_switch *switches_awaited(struct runner *r)
+{
+	for (unsigned int i = 0; i < r->nr_switches; i++)
+		if (!r->sw[i].ready)
+			return &r->sw[i];
+	return NULL;
+}
+
+/* The first that has ended and stays away, NULL: none. */
+static struct runner_switch *switches_failed(struct runner *r)
+{
+	for (unsigned int i = 0; i < r->nr_switches; i++)
+		if (r->sw[i].program.ended && r->sw[i].start_at <= 0)
+			return &r->sw[i];
+	return NULL;
+}
+
+static int switches_wait(struct runner *r)
 {
 	double limit = ready_s + ready_port_s * r->options->topology->nr_links,
 	       end = clock_s() + limit, left;
+	struct runner_switch *sw;
 
-	while (!r->sw.ready && !r->sw.program.ended && !r->nr_interrupts &&
+	while (switches_awaited(r) && !switches_failed(r) && !r->nr_interrupts &&
 	       (left = end - clock_s()) > 0)
 		runner_turn(r, left);
-	if (r->sw.ready || r->nr_interrupts)
+	sw = switches_failed(r);
+	if (r->nr_interrupts || (!sw && !switches_awaited(r)))
 		return 0;
-	if (r->sw.program.ended)
-		say_error("switch %s %s before it was ready; its last output:", r->sw.node->name,
-			  program_describe(r->sw.program.status).text);
-	else
-		say_error("switch %s is not ready after %.0f s; its last output:", r->sw.node->name,
+	if (sw) {
+		say_error("switch %s %s before it was ready; its last output:", sw->node->name,
+			  program_describe(sw->program.status).text);
+	} else {
+		sw = switches_awaited(r);
+		say_error("switch %s is not ready after %.0f s; its last output:", sw->node->name,
 			  limit);
-	lines_show(r, false);
+	}
+	lines_show(sw, false);
 	return -1;
 }
 
-static void ended_say(struct runner *r, const char *what)
+int runner_switches_start(struct runner *r)
 {
-	struct runner_switch *sw = &r->sw;
+	const struct topology *t = r->options->topology;
+
+	r->sw = calloc(t->nr_switches, sizeof(*r->sw));
+	if (!r->sw)
+		return say_error("not enough memory");
+	for (unsigned int i = 0; i < t->nr_switches; i++) {
+		struct runner_switch *sw = &r->sw[i];
+
+		sw->runner = r;
+		sw->plan = &r->fabric.switches[i];
+		sw->node = &t->node[t->switches[i]];
+		sw->ready_fd = sw->program.out.fd = sw->program.err.fd = -1;
+		snprintf(sw->prefix, sizeof(sw->prefix), "[%s] ", sw->node->name);
+	}
+	r->nr_switches = t->nr_switches;
+	for (unsigned int i = 0; i < r->nr_switches; i++)
+		if (switch_start(&r->sw[i]))
+			return -1;
+	return switches_wait(r);
+}
+
+static void ended_say(struct runner_switch *sw, const char *what)
+{
 	struct switchlog_line *line = sw->log.nr ? switchlog_get(&sw->log, sw->log.nr - 1) : NULL;
 	const char *last = line && !line->shown ? line->text : "";
 
-	screen_say(&r->screen, "switch %s %s%s%s%s", sw->node->name,
+	screen_say(&sw->runner->screen, "switch %s %s%s%s%s", sw->node->name,
 		   program_describe(sw->program.status).text, what, *last ? ": " : "", last);
 }
 
-void runner_switch_ended(struct runner *r)
+static void switch_lose(struct runner_switch *sw)
 {
-	struct runner_switch *sw = &r->sw;
+	sw->lost = true;
+	sw->runner->failed = true;
+	runner_failure(sw->runner);
+}
+
+void runner_switch_ended(struct runner_switch *sw)
+{
 	bool was_ready = sw->ready || sw->nr_restarts;
 
 	stream_finish(&sw->program.out);
@@ -132,41 +180,41 @@ void runner_switch_ended(struct runner *r)
 		close(sw->ready_fd);
 	sw->ready_fd = -1;
 	sw->ready = false;
-	if (sw->stopping || !was_ready) // expected, or runner_switch_wait() says it
+	if (sw->stopping || !was_ready) // expected, or switches_wait() says it
 		return;
 	if (!sw->node->restart) {
-		ended_say(r, " while the ranks were running");
+		ended_say(sw, " while the ranks were running");
 	} else if (sw->nr_restarts == RESTARTS_MAX) {
-		ended_say(r, " again, and is not started a 101st time");
+		ended_say(sw, " again, and is not started a 101st time");
 	} else {
 		double earliest = sw->program.start_s + restart_s, now = clock_s();
 
-		ended_say(r, " and is started again");
+		ended_say(sw, " and is started again");
 		sw->start_at = earliest > now ? earliest : now;
 		return;
 	}
-	sw->lost = true;
-	r->failed = true;
-	runner_failure(r);
+	switch_lose(sw);
 }
 
-void runner_switch_restart(struct runner *r)
+void runner_switch_restart(struct runner_switch *sw)
 {
-	r->sw.start_at = 0;
-	r->sw.nr_restarts++;
-	if (runner_switch_start(r) == 0)
-		return;
-	r->sw.lost = true;
-	r->failed = true;
-	runner_failure(r);
+	sw->start_at = 0;
+	sw->nr_restarts++;
+	if (switch_start(sw))
+		switch_lose(sw);
 }
 
-void runner_switch_stop(struct runner *r)
+/* The first that runs, NULL: none does. */
+static struct runner_switch *switches_alive(struct runner *r)
 {
-	struct runner_switch *sw = &r->sw;
-	double limit = stop_s + stop_port_s * r->options->topology->nr_links,
-	       end = clock_s() + limit, left;
+	for (unsigned int i = 0; i < r->nr_switches; i++)
+		if (r->sw[i].program.pid)
+			return &r->sw[i];
+	return NULL;
+}
 
+static void switch_stop(struct runner_switch *sw)
+{
 	sw->start_at = 0;
 	sw->stopping = true;
 	if (!sw->program.pid)
@@ -175,15 +223,31 @@ void runner_switch_stop(struct runner *r)
 	stream_input(&sw->program.err);
 	sw->log.mark = sw->log.nr;
 	program_signal(&sw->program, SIGTERM);
-	while (sw->program.pid && (left = end - clock_s()) > 0)
-		runner_turn(r, left);
+}
+
+static void switch_kill(struct runner_switch *sw, double limit)
+{
 	if (!sw->program.pid)
 		return;
 	sw->killed = true;
-	r->failed = true;
-	screen_say(&r->screen, "switch %s did not end within %.0f s of SIGTERM and is killed",
-		   sw->node->name, limit);
+	sw->runner->failed = true;
+	screen_say(&sw->runner->screen,
+		   "switch %s did not end within %.0f s of SIGTERM and is killed", sw->node->name,
+		   limit);
 	program_signal(&sw->program, SIGKILL);
-	for (end = clock_s() + stop_s; sw->program.pid && (left = end - clock_s()) > 0;)
+}
+
+void runner_switches_stop(struct runner *r)
+{
+	double limit = stop_s + stop_port_s * r->options->topology->nr_links,
+	       end = clock_s() + limit, left;
+
+	for (unsigned int i = 0; i < r->nr_switches; i++)
+		switch_stop(&r->sw[i]);
+	while (switches_alive(r) && (left = end - clock_s()) > 0)
+		runner_turn(r, left);
+	for (unsigned int i = 0; i < r->nr_switches; i++)
+		switch_kill(&r->sw[i], limit);
+	for (end = clock_s() + stop_s; switches_alive(r) && (left = end - clock_s()) > 0;)
 		runner_turn(r, left);
 }

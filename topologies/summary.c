@@ -63,12 +63,15 @@ static void switch_print(struct runner_switch *sw)
 int summary_print(struct runner *r)
 {
 	int worst = 0, code;
+	bool clean = true;
 
 	for (unsigned int i = 0; i < r->nr_ranks; i++) {
 		code = program_code(r->rank[i].program.status);
 		worst = code > worst ? code : worst;
 	}
-	if (!worst && (r->failed || !switch_is_clean(&r->sw)))
+	for (unsigned int i = 0; i < r->nr_switches; i++)
+		clean = clean && switch_is_clean(&r->sw[i]);
+	if (!worst && (r->failed || !clean))
 		worst = 1;
 	if (r->nr_interrupts && (!worst || !r->nr_ranks))
 		worst = 128 + SIGINT;
@@ -77,7 +80,8 @@ int summary_print(struct runner *r)
 	if (!r->nr_ranks) // nothing was run, and that was said
 		return worst;
 	ranks_print(r);
-	switch_print(&r->sw);
+	for (unsigned int i = 0; i < r->nr_switches; i++)
+		switch_print(&r->sw[i]);
 	fflush(stdout);
 	return worst;
 }

@@ -28,7 +28,7 @@ static const char help[] =
 	"usage: tally-fabric run FILE [OPTION]... make the network of FILE and run its jobs there\n"
 	"       tally-fabric check FILE           only read FILE and say what is wrong with it\n"
 	"       tally-fabric shell FILE HOST [-- COMMAND [ARG]...]\n"
-	"                                         make the network, start the switch, and give a\n"
+	"                                         make the network, start the switches, and give a\n"
 	"                                         shell (or run COMMAND) in HOST\n"
 	"\n"
 	"The network is made of private namespaces and virtual Ethernet pairs: no root is needed,\n"
@@ -39,14 +39,14 @@ static const char help[] =
 	"  --reorder P          send this share late\n"
 	"  --seed N             of the random numbers for these\n"
 	"  --mtu N              of every link (1500)\n"
-	"  --driver af_packet   the switch has a packet port per link (default)\n"
-	"  --driver udp         the switch has one UDP socket; offloads stay on\n"
+	"  --driver af_packet   a switch has a packet port per link (default)\n"
+	"  --driver udp         a switch has one UDP socket; offloads stay on\n"
 	"  --timeout S          end the run after S seconds (default: 400 s after a failure)\n"
-	"  -v, --verbose        show the steps, and what all ranks and the switch print\n"
+	"  -v, --verbose        show the steps, and what all ranks and switches print\n"
 	"  -h, --help           this text\n"
 	"  --version            the version\n"
 	"\n"
-	"Exit code: 0 if all ranks and the switch ended well, else the worst rank's;\n"
+	"Exit code: 0 if all ranks and switches ended well, else the worst rank's;\n"
 	"2 for bad input; 125 without a network.\n";
 
 static const struct option options[] = {

@@ -44,6 +44,16 @@ static void read_restart(struct reader *r, yaml_node_t *n, void *to)
 		reader_expected(r, n, "always or no");
 }
 
+static void read_parent(struct reader *r, yaml_node_t *n, void *to)
+{
+	struct topology_node *node = to;
+
+	node->parent_given = reader_text(n);
+	node->parent_place = reader_place(n);
+	if (!node->parent_given || !*node->parent_given)
+		reader_expected(r, n, "the name of the switch above");
+}
+
 static const struct reader_key host_keys[] = {
 	{ "ip", read_ip, 0, false }, // fills several fields, so it gets the whole node
 	{ "mac", reader_read_mac, offsetof(struct topology_node, mac), false },
@@ -54,6 +64,7 @@ static const struct reader_key host_keys[] = {
 static const struct reader_key switch_keys[] = {
 	{ "ip", read_ip, 0, false },
 	{ "restart", read_restart, offsetof(struct topology_node, restart), false },
+	{ "parent", read_parent, 0, false },
 	// what topologies for P4 programs say of their switches
 	{ "mac", NULL, 0, false },
 	{ "program", NULL, 0, false },

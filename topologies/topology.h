@@ -15,9 +15,11 @@ enum {
 	TOPOLOGY_PORT_MAX = 999,
 	TOPOLOGY_JOBS_MAX = 32,
 	TOPOLOGY_JOB_NAME_MAX = 63, /* what a JOIN message carries */
-	TOPOLOGY_LIST_MAX = 64,	    /* also the most ranks of one job */
+	TOPOLOGY_LIST_MAX = 256,    /* also the most ranks of one job */
+	TOPOLOGY_SIZES_MAX = 64,
 	TOPOLOGY_ENV_MAX = 32,
 	TOPOLOGY_FILE_MAX = 1 << 20,
+	TOPOLOGY_NO_NODE = TOPOLOGY_NODES_MAX,
 };
 
 /* Where something stands in the file, both from 0. */
@@ -40,6 +42,11 @@ struct topology_node {
 	unsigned int prefix; /* bits */
 	uint64_t mac;	     /* of eth0, in the low 48 bits */
 	unsigned int nr_links;
+	const char *parent_given; /* of a switch, NULL: found by its links */
+	struct topology_place parent_place;
+	/* Found in a good file: the switch above, TOPOLOGY_NO_NODE for the root; how many are above. */
+	unsigned int parent, depth;
+	unsigned int uplink;	       /* of a switch with a parent: index of the link */
 	struct topology_list commands; /* run in a host before its ranks */
 };
 
@@ -74,7 +81,8 @@ struct topology_job {
 	const char *name;
 	struct topology_list ranks;		   /* names of hosts */
 	unsigned int rank_node[TOPOLOGY_LIST_MAX]; /* the same as indices */
-	const char *run;			   /* NULL: the workload */
+	struct topology_place rank_place[TOPOLOGY_LIST_MAX];
+	const char *run; /* NULL: the workload */
 	struct topology_workload workload;
 	struct topology_env env[TOPOLOGY_ENV_MAX];
 	unsigned int nr_env;
@@ -87,6 +95,9 @@ struct topology {
 	struct topology_node node[TOPOLOGY_NODES_MAX];
 	struct topology_link link[TOPOLOGY_LINKS_MAX];
 	struct topology_job job[TOPOLOGY_JOBS_MAX];
+	unsigned int switches
+		[TOPOLOGY_NODES_MAX]; /* in a good file: the root first, parents before children */
+	unsigned int nr_switches;
 	char *path; /* these three are ours: the strings above point into document */
 	char *text;
 	size_t size;
@@ -105,6 +116,13 @@ void topology_free(struct topology *t);
  * work.
  */
 int topology_check_netns(struct topology *t, bool with_jobs, FILE *errors);
+
+/* TALLY_RANGES of a rank, "" below the root itself. */
+struct topology_ranges {
+	char text[48];
+};
+struct topology_ranges topology_ranges(const struct topology *t, const struct topology_job *j,
+				       unsigned int rank);
 
 /* The index of a node by its name, -1: none. */
 int topology_node_find(const struct topology *t, const char *name, size_t len);

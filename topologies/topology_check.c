@@ -72,6 +72,17 @@ static uint32_t ip_choose(const struct topology *t, uint32_t n)
 	return 0;
 }
 
+// Switches get theirs from the other end.
+static void switch_ip_choose(struct reader *r, struct topology_node *n)
+{
+	for (uint32_t k = 0; !n->ip && k <= HOST_LAST; k++)
+		n->ip = ip_owner(r->topology, SWITCH_DEFAULT - k) ? 0 : SWITCH_DEFAULT - k;
+	n->prefix = n->prefix ? n->prefix : 32;
+	if (!n->ip)
+		reader_error(r, n->place, "expected an ip for %s: 10.0.0.0/24 has no free one",
+			     n->name);
+}
+
 static void addresses_choose(struct reader *r)
 {
 	struct topology *t = r->topology;
@@ -81,11 +92,7 @@ static void addresses_choose(struct reader *r)
 		struct topology_node *n = &t->node[i];
 
 		if (n->is_switch) {
-			if (!n->ip &&
-			    !ip_owner(t, SWITCH_DEFAULT)) { // further switches need none yet
-				n->ip = SWITCH_DEFAULT;
-				n->prefix = 32;
-			}
+			switch_ip_choose(r, n);
 			continue;
 		}
 		nr_hosts++;
@@ -101,85 +108,55 @@ static void addresses_choose(struct reader *r)
 	}
 }
 
-static const struct topology_node *switch_first(const struct topology *t)
-{
-	for (unsigned int i = 0; i < t->nr_nodes; i++)
-		if (t->node[i].is_switch)
-			return &t->node[i];
-	return NULL;
-}
-
-// The link whose host end is eth0: the host's address is there.
-static bool host_meets(const struct topology *t, const struct topology_node *host,
-		       const struct topology_node *sw)
-{
-	for (unsigned int i = 0; i < 2 * t->nr_links; i++) {
-		const struct topology_end *e = &t->link[i / 2].end[i % 2],
-					  *o = &t->link[i / 2].end[1 - i % 2];
-
-		if (&t->node[e->node] == host && e->port == 0 && &t->node[o->node] == sw)
-			return true;
-	}
-	return false;
-}
-
 static bool net_contains(const struct topology_node *host, uint32_t ip)
 {
 	return ((host->ip ^ ip) & (UINT32_MAX << (32 - host->prefix))) == 0;
 }
 
-static void switches_check(struct reader *r)
+static void host_check(struct reader *r, const struct topology_node *n)
 {
 	const struct topology *t = r->topology;
-	const struct topology_node *sw = switch_first(t);
+	const struct topology_node *sw = n->parent == TOPOLOGY_NO_NODE ? NULL : &t->node[n->parent];
+	const char *some = t->node[t->switches[0]].name;
 
-	if (!sw)
-		reader_error(r, (struct topology_place){ 0, 0 }, "expected one switch, not none");
-	for (unsigned int i = 0; sw && i < t->nr_nodes; i++)
-		if (t->node[i].is_switch && &t->node[i] != sw)
-			reader_error(r, t->node[i].place,
-				     "expected one switch, not also %s: jobs run on a single "
-				     "switch (%s)",
-				     t->node[i].name, sw->name);
-	if (sw && !sw->ip)
-		reader_error(r, sw->place, "expected an ip for %s: a host has %s", sw->name,
-			     ip_text(SWITCH_DEFAULT).text);
+	if (n->nr_links == 0)
+		reader_error(r, n->place,
+			     "expected a link of host %s such as [%s, %s-p1], not none", n->name,
+			     n->name, some);
+	else if (!sw)
+		reader_error(r, n->place, "expected the first link of host %s to end at a switch",
+			     n->name);
+	else if (!net_contains(n, sw->ip))
+		reader_error(
+			r, n->place,
+			"expected %s's address %s in the network of host %s, %s/%u (set ip of %s)",
+			sw->name, ip_text(sw->ip).text, n->name, ip_text(n->ip).text, n->prefix,
+			sw->name);
 }
 
-static void hosts_check(struct reader *r)
+static void nodes_check(struct reader *r)
 {
 	const struct topology *t = r->topology;
-	const struct topology_node *sw = switch_first(t);
 
-	for (unsigned int i = 0; sw && i < t->nr_nodes; i++) {
+	for (unsigned int i = 0; i < t->nr_nodes; i++) {
 		const struct topology_node *n = &t->node[i];
 
-		if (n->is_switch && n->nr_links == 0)
+		if (!n->is_switch)
+			host_check(r, n);
+		else if (n->nr_links == 0)
 			reader_error(r, n->place, "expected a link to switch %s, not none",
 				     n->name);
-		else if (!n->is_switch && n->nr_links == 0)
-			reader_error(r, n->place,
-				     "expected a link of host %s such as [%s, %s-p1], not none",
-				     n->name, n->name, sw->name);
-		else if (!n->is_switch && !host_meets(t, n, sw))
-			reader_error(r, n->place,
-				     "expected the first link of host %s to end at switch %s",
-				     n->name, sw->name);
-		else if (!n->is_switch && sw->ip && !net_contains(n, sw->ip))
-			reader_error(r, n->place,
-				     "expected %s's address %s in the network of host %s, "
-				     "%s/%u (set ip of %s)",
-				     sw->name, ip_text(sw->ip).text, n->name, ip_text(n->ip).text,
-				     n->prefix, sw->name);
 	}
 }
 
 // What only a file that is to run must fulfil.
 static void runnable_check(struct reader *r)
 {
-	switches_check(r);
+	reader_tree(r);
 	if (r->nr_errors == 0)
-		hosts_check(r);
+		nodes_check(r);
+	if (r->nr_errors == 0)
+		reader_tree_jobs(r);
 }
 
 void reader_complete(struct reader *r)

@@ -46,7 +46,7 @@ static void read_sizes(struct reader *r, yaml_node_t *n, void *to)
 	struct topology_list *l = to;
 	unsigned int nr = n->type == YAML_SEQUENCE_NODE ? reader_list_length(n) : 1;
 
-	if (n->type == YAML_MAPPING_NODE || nr == 0 || nr > TOPOLOGY_LIST_MAX) {
+	if (n->type == YAML_MAPPING_NODE || nr == 0 || nr > TOPOLOGY_SIZES_MAX) {
 		reader_expected(r, n, "a list of 1 to 64 sizes such as [64K, 1M]");
 		return;
 	}
@@ -143,6 +143,7 @@ static void read_ranks(struct reader *r, yaml_node_t *n, void *to)
 					  "expected a host, not switch %s", j->ranks.item[k]);
 		else
 			j->rank_node[k] = (unsigned int)i;
+		j->rank_place[k] = reader_place(reader_list_item(r, n, k));
 	}
 }
 

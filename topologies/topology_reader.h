@@ -91,6 +91,12 @@ bool reader_key_repeats(struct reader *r, const yaml_node_t *map, const yaml_nod
 
 /* topology_job.c: one item of `jobs:`. */
 void reader_read_job(struct reader *r, yaml_node_t *n);
+/*
+ * topology_tree.c: which switch is above which, and whether the ranks of all jobs fit that.  The
+ * second only if the first found nothing.
+ */
+void reader_tree(struct reader *r);
+void reader_tree_jobs(struct reader *r);
 /* topology_check.c: what no single key can tell; also chooses addresses. */
 void reader_complete(struct reader *r);
 

@@ -43,13 +43,12 @@ static void agg_copy_desc(uint8_t to[WIRE_DESC], const uint8_t *from)
 		memset(to, 0, WIRE_DESC);
 }
 
-bool agg_end_epoch(struct agg *agg, struct job *job, const struct agg_cause *why,
-		   const struct pipe_time *now)
+void agg_begin_forming(struct agg *agg, struct job *job, uint64_t epoch,
+		       const struct agg_cause *why)
 {
 	uint64_t ended = job->epoch;
 
-	if (!agg_take_epoch(agg, now, &job->epoch))
-		return false;
+	job->epoch = epoch;
 	job->last.cause = why->cause;
 	job->last.wid_a = why->wid_a;
 	job->last.wid_b = why->wid_b;
@@ -57,21 +56,37 @@ bool agg_end_epoch(struct agg *agg, struct job *job, const struct agg_cause *why
 	agg_copy_desc(job->last.desc_a, why->desc_a);
 	agg_copy_desc(job->last.desc_b, why->desc_b);
 	job_unlease(&agg->table, job);
-	for (unsigned wid = 0; wid < job->world; wid++) {
+	for (uint64_t left = job->left; left; left &= left - 1) {
 		/* Who has left is no member of what comes. */
-		if (job->left >> wid & 1)
-			job->members[wid].inc = 0;
+		job->members[__builtin_ctzll(left)].inc = 0;
 	}
 	job->running = false;
 	job->joined = 0;
 	job->left = 0;
 	job->gone = 0;
+	job->up.awaited.nr = 0;
+	if (job->tree)
+		job->all = 0;
+}
+
+bool agg_end_epoch(struct agg *agg, struct job *job, const struct agg_cause *why,
+		   const struct pipe_time *now)
+{
+	uint64_t epoch;
+
+	if (!agg_take_epoch(agg, now, &epoch))
+		return false;
+	agg_begin_forming(agg, job, epoch, why);
 	return true;
 }
 
 bool agg_break(struct agg *agg, struct job *job, const struct agg_cause *why,
 	       const struct pipe_time *now)
 {
+	if (agg_is_leaf(agg)) {
+		agg_up_end(agg, job, why, now);
+		return true;
+	}
 	if (!agg_end_epoch(agg, job, why, now))
 		return false;
 	agg_tell(agg, job, 0, now);
@@ -84,26 +99,45 @@ void agg_retry_gone(struct agg *agg, struct job *job, const struct pipe_time *no
 
 	if (!job->gone || !job->running)
 		return;
-	why.wid_a = (uint16_t)__builtin_ctzll(job->gone);
+	why.wid_a = job_wid(job, (unsigned)__builtin_ctzll(job->gone));
 	agg_break(agg, job, &why, now);
 }
 
-/* What the ranks that joined so far ask for. */
-static void agg_status_forming(const struct job *job, struct wire_status *status)
+void agg_least(const struct job *job, uint64_t mask, uint16_t *p, uint16_t *slots)
 {
-	for (unsigned wid = 0; wid < job->world; wid++) {
-		const struct job_member *member = &job->members[wid];
+	*p = 0;
+	*slots = 0;
+	for (; mask; mask &= mask - 1) {
+		const struct job_member *member = &job->members[__builtin_ctzll(mask)];
 
-		if (!(job->joined >> wid & 1))
-			continue;
-		if (status->p == 0 || member->p < status->p)
-			status->p = member->p;
-		if (status->slots == 0 || member->slots < status->slots)
-			status->slots = member->slots;
+		if (*p == 0 || member->p < *p)
+			*p = member->p;
+		if (*slots == 0 || member->slots < *slots)
+			*slots = member->slots;
 	}
 }
 
-void agg_status(const struct job *job, uint16_t wid, uint64_t now_ns, struct wire_status *status)
+/* Ranks that are awaited behind other switches: a mask of members cannot say which. */
+static void agg_status_awaited(struct wire_range range, struct wire_status *status)
+{
+	if (range.nr == 0)
+		return;
+	status->field = WIRE_FIELD_RANGES;
+	status->value_a = wire_range_value(range);
+}
+
+static void agg_status_forming(const struct job *job, struct wire_status *status)
+{
+	struct wire_range awaited = job_awaited(job);
+
+	agg_least(job, job->joined, &status->p, &status->slots);
+	if (awaited.nr == 0)
+		agg_status_awaited(job->up.awaited, status);
+	else if (job->tree)
+		agg_status_awaited(awaited, status);
+}
+
+void agg_status(const struct job *job, unsigned i, uint64_t now_ns, struct wire_status *status)
 {
 	*status = (struct wire_status){
 		.state = job->running ? WIRE_RUNNING : WIRE_FORMING,
@@ -112,13 +146,14 @@ void agg_status(const struct job *job, uint16_t wid, uint64_t now_ns, struct wir
 		.wid_b = job->last.wid_b,
 		.ended = job->last.ended,
 		.key = job->key,
-		.inc = wid < job->world ? job->members[wid].inc : 0,
+		.inc = i < job->nr_members ? job->members[i].inc : 0,
 		.p = job->running ? job->p : 0,
 		.slots = job->running ? job->slots : 0,
 		.se = WIRE_SE,
 		.world = job->world,
 		.shards = 1,
 		.flags = job->flags,
+		.first = job->tree ? 0 : job->range.first,
 		.joined = job->joined,
 		.missing = job->all & ~job->joined,
 		.silent = job_silent(job, now_ns, AGG_FRESH_MS * AGG_MS),
@@ -134,17 +169,17 @@ void agg_tell(struct agg *agg, const struct job *job, uint64_t except, const str
 	struct outbox_room room = { .len = WIRE_BODY };
 	struct wire_status status;
 
-	agg_status(job, 0, now->now_ns, &status);
-	for (uint16_t wid = 0; wid < job->world; wid++) {
-		const struct job_member *member = &job->members[wid];
+	agg_status(job, JOB_NONE, now->now_ns, &status);
+	for (unsigned i = 0; i < job->nr_members; i++) {
+		const struct job_member *member = &job->members[i];
 		struct wire_msg msg = {
 			.type = WIRE_STATUS,
 			.job = job->handle,
 			.epoch = job->epoch,
-			.wid = wid,
+			.wid = member->range.first,
 		};
 
-		if (!member->inc || (except >> wid & 1))
+		if (!member->inc || (except >> i & 1))
 			continue;
 		status.inc = member->inc;
 		outbox_put(&agg->outbox, &member->flow, &msg, &status, room);
@@ -154,15 +189,15 @@ void agg_tell(struct agg *agg, const struct job *job, uint64_t except, const str
 /* A member's questions about its session are all answered; any other source once in a while. */
 static bool agg_may_answer(struct agg *agg, const struct agg_in *in, const struct job *job)
 {
-	const struct wire_msg *msg = &in->msg;
+	unsigned i = job ? job_index(job, in->msg.wid) : (unsigned)JOB_NONE;
 
-	if (job && msg->type != WIRE_DATA && msg->wid < job->world && job->members[msg->wid].inc &&
-	    job_identity(&job->members[msg->wid], &in->pkt->flow, agg->strict_ports))
+	if (i != JOB_NONE && in->msg.type != WIRE_DATA && job->members[i].inc &&
+	    job_identity(&job->members[i], &in->pkt->flow, agg->strict_ports))
 		return true;
 	return outbox_allows(&agg->outbox, &in->pkt->flow, in->now->now_ns);
 }
 
-void agg_answer_with(struct agg *agg, const struct agg_in *in, const struct job *job,
+void agg_answer_with(struct agg *agg, const struct agg_in *in, struct job *job,
 		     const struct wire_status *status)
 {
 	struct wire_msg msg = {
@@ -183,17 +218,54 @@ void agg_answer_with(struct agg *agg, const struct agg_in *in, const struct job 
 		outbox_put(&agg->outbox, &in->pkt->flow, &msg, status, room);
 }
 
-void agg_answer(struct agg *agg, const struct agg_in *in, const struct job *job)
+void agg_refuse_members(struct agg *agg, const struct job *job, uint64_t mask,
+			struct wire_status *status, uint64_t now_ns)
+{
+	struct outbox_room room = { .len = WIRE_BODY };
+
+	for (; mask; mask &= mask - 1) {
+		const struct job_member *member = &job->members[__builtin_ctzll(mask)];
+		struct wire_msg msg = {
+			.type = WIRE_STATUS,
+			.job = job->handle,
+			.epoch = job->epoch,
+			.wid = member->range.first,
+		};
+
+		status->inc = member->inc;
+		if (outbox_allows(&agg->outbox, &member->flow, now_ns))
+			outbox_put(&agg->outbox, &member->flow, &msg, status, room);
+	}
+}
+
+/* Who is missing in the slot that the packet is about. */
+static void agg_status_slot(const struct agg *agg, const struct wire_msg *msg,
+			    const struct job *job, struct wire_status *status)
+{
+	const struct job_up *up = &job->up;
+
+	status->missing = slot_missing(&agg->slots[job->lease_first + msg->slot], job->epoch,
+				       msg->round, job->all);
+	if (status->missing == 0) {
+		if (up->awaited_slot == msg->slot && up->awaited_round == msg->round)
+			agg_status_awaited(up->awaited, status);
+	} else if (job->tree) {
+		agg_status_awaited(job->members[__builtin_ctzll(status->missing)].range, status);
+	}
+}
+
+void agg_answer(struct agg *agg, const struct agg_in *in, struct job *job)
 {
 	const struct wire_msg *msg = &in->msg;
 	struct wire_status status;
 
-	agg_status(job, msg->wid, in->now->now_ns, &status);
+	agg_status(job, job_index(job, msg->wid), in->now->now_ns, &status);
 	if ((msg->type == WIRE_DATA || msg->type == WIRE_KEEPALIVE) && job->running &&
 	    msg->epoch == job->epoch && msg->slot < job->lease_nr)
-		status.missing = slot_missing(&agg->slots[job->lease_first + msg->slot], job->epoch,
-					      msg->round, job->all);
+		agg_status_slot(agg, msg, job, &status);
 	agg_answer_with(agg, in, job, &status);
+	if (agg_is_leaf(agg) && !job->running)
+		agg_up_join(agg, job, 0, in->now);
 }
 
 void agg_answer_unknown(struct agg *agg, const struct agg_in *in, uint64_t key)
@@ -213,19 +285,21 @@ void agg_answer_unknown(struct agg *agg, const struct agg_in *in, uint64_t key)
  * and must learn that its own is unknown.  One that speaks of the running epoch is after this job:
  * it learns nothing.
  */
-struct job *agg_find(struct agg *agg, const struct agg_in *in, enum counter *counter)
+struct job *agg_find(struct agg *agg, const struct agg_in *in, unsigned *i, enum counter *counter)
 {
 	struct job *job = job_by_handle(&agg->table, in->msg.job);
 	bool current = job && job->running && in->msg.epoch == job->epoch;
-	bool inside = job && in->msg.wid < job->world;
+	bool inside;
 
-	if (inside && agg_authorise(agg, in, job))
+	*i = job ? job_index(job, in->msg.wid) : (unsigned)JOB_NONE;
+	inside = *i != JOB_NONE;
+	if (inside && agg_authorise(agg, in, job, *i))
 		return job;
 	if (!current)
 		agg_answer_unknown(agg, in, 0);
 	if (!job)
 		*counter = COUNTER_unknown_job;
-	else if (!inside)
+	else if (!inside && !job_has_rank(job, in->msg.wid))
 		*counter = COUNTER_bad_wid;
 	else
 		*counter = current ? COUNTER_spoofed : COUNTER_unknown_job;

@@ -16,6 +16,8 @@
  * late, or comes from a rank that does not know the epoch yet, and changes nothing; its STATUS says
  * which base to use.  So the very first JOIN of a job makes the job but does not join it.
  *
+ * At a leaf epochs are the parent's: agg_up.c has what differs there.
+ *
  * END EPOCH takes the clock's next millisecond.  Where the clock has none to give, nothing is done
  * and the packet counts as too_early: whoever sent it repeats it.
  */
@@ -38,7 +40,21 @@ enum {
 	AGG_IDLE_MS = 60000,	 /* silent so long, a running job gives way to new parameters */
 	AGG_EXPIRED_MS = 900000, /* silent so long, a running job makes room for another */
 	AGG_AHEAD_MS = 86400000, /* a base further ahead of the clock is nonsense */
+	AGG_UP_MS = 1,		 /* between messages of one kind to the parent */
+	AGG_PROBE_MS = 10,	 /* between questions to it about a running epoch */
 };
+
+/* Of a leaf. */
+struct agg_parent {
+	bool here;
+	struct flow flow;
+	uint16_t from; /* own UDP port */
+	uint64_t inc;
+	uint64_t nr_incs; /* taken from it so far */
+};
+
+/* Epoch of a job at a leaf whose parent has not named one yet: none that ever runs. */
+#define AGG_UP_EPOCH 1
 
 struct agg {
 	struct job_table table;
@@ -49,7 +65,14 @@ struct agg {
 	uint64_t boot_ns;
 	uint16_t p_max;
 	bool strict_ports;
+	struct agg_parent parent;
 	struct outbox outbox;
+};
+
+/* What is behind pipe.h; explorers look into it too. */
+struct pipe {
+	struct counters counters;
+	struct agg agg;
 };
 
 /* A message that wire_parse() accepted. */
@@ -60,8 +83,8 @@ struct agg_in {
 };
 
 /*
- * Handlers.  Each returns the counter the packet falls under; only agg_data() may leave a verdict
- * other than DROP.
+ * Handlers.  Each returns the counter the packet falls under; only agg_data() and agg_up_result()
+ * may leave a verdict other than DROP.
  */
 enum counter agg_data(struct agg *agg, struct agg_in *in);
 enum counter agg_join(struct agg *agg, struct agg_in *in);
@@ -73,6 +96,10 @@ enum counter agg_version(struct agg *agg, struct agg_in *in);
 enum counter agg_gone(struct agg *agg, uint32_t ip, uint16_t udp_port, const struct pipe_time *now);
 enum counter agg_wire_error(enum wire_error error);
 
+/* RESULT and STATUS: at a leaf, from its parent. */
+enum counter agg_up_result(struct agg *agg, struct agg_in *in);
+enum counter agg_up_status(struct agg *agg, struct agg_in *in);
+
 /* Shared by the handlers. */
 
 struct agg_cause {
@@ -82,11 +109,14 @@ struct agg_cause {
 };
 /*
  * Ends the epoch, or a forming one; false: the clock has no epoch to give yet, nothing was done.
- * Tells nobody.
+ * Tells nobody.  Not at a leaf.
  */
 bool agg_end_epoch(struct agg *agg, struct job *job, const struct agg_cause *why,
 		   const struct pipe_time *now);
-/* The same, and tells all members. */
+/* What that comes down to, whoever gives the epoch. */
+void agg_begin_forming(struct agg *agg, struct job *job, uint64_t epoch,
+		       const struct agg_cause *why);
+/* The same, and tells all members; a leaf asks its parent for it, whatever becomes of that. */
 bool agg_break(struct agg *agg, struct job *job, const struct agg_cause *why,
 	       const struct pipe_time *now);
 /* False: as above. */
@@ -97,39 +127,72 @@ static inline bool agg_booting(const struct agg *agg, const struct pipe_time *no
 {
 	return now->now_ns < agg->boot_ns + AGG_BOOT_MS * AGG_MS;
 }
+static inline bool agg_is_leaf(const struct agg *agg)
+{
+	return agg->parent.here;
+}
+
+/*
+ * To the parent, each kind once in AGG_UP_MS; lost, or held back, it is repeated by what comes
+ * next.
+ */
+void agg_up_end(struct agg *agg, struct job *job, const struct agg_cause *why,
+		const struct pipe_time *now);
+/*
+ * The job does not run: JOIN once all members are here, until then a question.  base: the latest
+ * epoch that a member knows to be over, 0: none.
+ */
+void agg_up_join(struct agg *agg, struct job *job, uint64_t base, const struct pipe_time *now);
+/* Who is missing in the slot there, and is the epoch still the parent's? */
+void agg_up_probe(struct agg *agg, const struct agg_in *in, struct job *job);
+void agg_up_leave(struct agg *agg, struct job *job, const struct pipe_time *now);
+/* Incarnation of a job that the parent must not take for one before it. */
+uint64_t agg_up_inc(struct agg *agg);
+
 /* Tries again to end an epoch for a member known to be gone. */
 void agg_retry_gone(struct agg *agg, struct job *job, const struct pipe_time *now);
 
-/* STATUS of a job, as it is for wid. */
-void agg_status(const struct job *job, uint16_t wid, uint64_t now_ns, struct wire_status *status);
+/* STATUS of a job, as it is for the i-th member; JOB_NONE: for no member. */
+void agg_status(const struct job *job, unsigned i, uint64_t now_ns, struct wire_status *status);
+/* The least that the members of the mask ask for; 0 if there are none. */
+void agg_least(const struct job *job, uint64_t mask, uint16_t *p, uint16_t *slots);
 /* STATUS to all members known but those of the mask except; unasked, so never limited. */
 void agg_tell(struct agg *agg, const struct job *job, uint64_t except, const struct pipe_time *now);
-/* STATUS to the packet's source, never longer than the packet. */
-void agg_answer(struct agg *agg, const struct agg_in *in, const struct job *job);
+/*
+ * STATUS to the packet's source, never longer than the packet.  A leaf whose job does not run asks
+ * its parent too.
+ */
+void agg_answer(struct agg *agg, const struct agg_in *in, struct job *job);
 /* STATUS(UNKNOWN): echoes what the packet says. */
 void agg_answer_unknown(struct agg *agg, const struct agg_in *in, uint64_t key);
 /* STATUS to the packet's source with a body of the caller's; job may be NULL. */
-void agg_answer_with(struct agg *agg, const struct agg_in *in, const struct job *job,
+void agg_answer_with(struct agg *agg, const struct agg_in *in, struct job *job,
 		     const struct wire_status *status);
 
-/*
- * Whether the packet comes from its wid's address, which is then marked as heard.  wid must be <
- * world.
- */
-static inline bool agg_authorise(const struct agg *agg, const struct agg_in *in, struct job *job)
+/* A refusal to all members of the mask, at most one per member and ms. */
+void agg_refuse_members(struct agg *agg, const struct job *job, uint64_t mask,
+			struct wire_status *status, uint64_t now_ns);
+
+/* Whether the packet comes from the i-th member's address, which is then marked as heard. */
+static inline bool agg_authorise(const struct agg *agg, const struct agg_in *in, struct job *job,
+				 unsigned i)
 {
-	struct job_member *member = &job->members[in->msg.wid];
+	struct job_member *member = &job->members[i];
 
 	if (!member->inc || !job_identity(member, &in->pkt->flow, agg->strict_ports))
 		return false;
 	member->heard_ns = in->now->now_ns;
 	return true;
 }
+static inline uint8_t *agg_values(const struct agg *agg, const struct job *job, uint16_t slot)
+{
+	return agg->values + job->values_off + (size_t)slot * 2 * job->stride;
+}
 /*
  * Finds the job of a message about an epoch; NULL: *counter says what became of the packet, and it
- * is answered. Otherwise wid is in the world, and the packet is the rank's own.
+ * is answered. Otherwise the packet is the i-th member's own.
  */
-struct job *agg_find(struct agg *agg, const struct agg_in *in, enum counter *counter);
+struct job *agg_find(struct agg *agg, const struct agg_in *in, unsigned *i, enum counter *counter);
 /*
  * Frees the job silent for longest, if that is longer than the limits of its state; false: there is
  * none.

@@ -6,16 +6,12 @@
 static enum counter data_refuse(struct agg *agg, struct agg_in *in)
 {
 	enum counter counter = COUNTER_old_epoch;
-	struct job *job = agg_find(agg, in, &counter);
+	unsigned i;
+	struct job *job = agg_find(agg, in, &i, &counter);
 
 	if (job)
 		agg_answer(agg, in, job);
 	return counter;
-}
-
-static uint8_t *data_values(const struct agg *agg, const struct job *job, uint16_t slot)
-{
-	return agg->values + job->values_off + (size_t)slot * 2 * job->stride;
 }
 
 /*
@@ -35,11 +31,11 @@ static enum counter data_break(struct agg *agg, struct agg_in *in, struct job *j
 static enum counter data_mismatch(struct agg *agg, struct agg_in *in, struct job *job,
 				  const struct cell *cell)
 {
-	const uint8_t *values = data_values(agg, job, in->msg.slot);
+	const uint8_t *values = agg_values(agg, job, in->msg.slot);
 	struct agg_cause why = {
 		.cause = WIRE_CAUSE_MISMATCH,
 		.wid_a = in->msg.wid,
-		.wid_b = (uint16_t)__builtin_ctzll(cell->have),
+		.wid_b = job_wid(job, (unsigned)__builtin_ctzll(cell->have)),
 	};
 
 	if (in->msg.kind == WIRE_MAX8 && !(in->msg.flags & WIRE_EMPTY))
@@ -76,7 +72,7 @@ static bool data_left(struct agg *agg, struct agg_in *in, struct job *job, uint6
 {
 	struct agg_cause why = {
 		.cause = WIRE_CAUSE_LEFT,
-		.wid_a = (uint16_t)__builtin_ctzll(lacking),
+		.wid_a = job_wid(job, (unsigned)__builtin_ctzll(lacking)),
 		.wid_b = WIRE_WID_NONE,
 	};
 
@@ -95,10 +91,14 @@ static enum counter data_wait(struct agg *agg, struct agg_in *in, struct job *jo
 
 	if (lacking && data_left(agg, in, job, lacking))
 		return COUNTER_left;
-	if (counter == COUNTER_held)
+	if (counter == COUNTER_held) {
 		in->pkt->verdict = PIPE_HOLD;
-	else
-		agg_retry_gone(agg, job, in->now);
+		return counter;
+	}
+	agg_retry_gone(agg, job, in->now);
+	/* The members lacking may be in a later epoch already. */
+	if (agg_is_leaf(agg))
+		agg_up_probe(agg, in, job);
 	return counter;
 }
 
@@ -120,7 +120,33 @@ static enum counter data_result(struct agg *agg, struct agg_in *in, const struct
 	return verdict == PIPE_REPLY ? COUNTER_repeated : COUNTER_completed;
 }
 
-static enum counter data_add(struct agg *agg, struct agg_in *in, struct job *job)
+/* The packet becomes this switch's own contribution to its parent. */
+static enum counter data_partial(struct agg *agg, struct agg_in *in, const struct job *job,
+				 const struct slot_input *sum, enum counter counter)
+{
+	struct pipe_pkt *pkt = in->pkt;
+
+	in->msg.job = job->up.handle;
+	in->msg.kind = sum->kind;
+	in->msg.flags = sum->flags | WIRE_PARTIAL;
+	in->msg.desc = sum->desc;
+	in->msg.wid = job->range.first;
+	wire_build(pkt->data, &in->msg);
+	pkt->len = WIRE_HEADER + (uint32_t)sum->len;
+	pkt->verdict = PIPE_UP;
+	pkt->job = (uint16_t)(job - agg->table.jobs);
+	return counter;
+}
+
+static enum counter data_complete(struct agg *agg, struct agg_in *in, const struct job *job,
+				  const struct slot_input *sum)
+{
+	if (agg_is_leaf(agg))
+		return data_partial(agg, in, job, sum, COUNTER_partial);
+	return data_result(agg, in, job, sum, PIPE_MULTICAST);
+}
+
+static enum counter data_add(struct agg *agg, struct agg_in *in, struct job *job, unsigned i)
 {
 	const struct wire_msg *msg = &in->msg;
 	struct slot *slot = &agg->slots[job->lease_first + msg->slot];
@@ -130,20 +156,23 @@ static enum counter data_add(struct agg *agg, struct agg_in *in, struct job *job
 		.all = job->all,
 		.round = msg->round,
 		.desc = msg->desc,
-		.wid = msg->wid,
+		.wid = (uint16_t)i,
 		.len = (uint16_t)msg->len,
 		.kind = msg->kind,
 		.flags = msg->flags,
+		.leaf = agg_is_leaf(agg),
 		.payload = in->pkt->data + WIRE_HEADER,
 		.cap = in->pkt->cap - WIRE_HEADER,
 	};
 
-	switch (slot_add(slot, data_values(agg, job, msg->slot), job->stride, agg->ops, &add)) {
+	switch (slot_add(slot, agg_values(agg, job, msg->slot), job->stride, agg->ops, &add)) {
 	case SLOT_HELD:
 		return data_wait(agg, in, job, cell, COUNTER_held);
 	case SLOT_COMPLETE:
-		return data_result(agg, in, job, &add, PIPE_MULTICAST);
+		return data_complete(agg, in, job, &add);
 	case SLOT_REPEAT:
+		if (!cell->done)
+			return data_partial(agg, in, job, &add, COUNTER_partial_again);
 		return data_result(agg, in, job, &add, PIPE_REPLY);
 	case SLOT_DUPLICATE:
 		return data_wait(agg, in, job, cell, COUNTER_duplicate);
@@ -163,17 +192,19 @@ enum counter agg_data(struct agg *agg, struct agg_in *in)
 {
 	const struct wire_msg *msg = &in->msg;
 	struct job *job = job_by_handle(&agg->table, msg->job);
+	unsigned i = job ? job_index(job, msg->wid) : (unsigned)JOB_NONE;
 
-	if (msg->flags & WIRE_PARTIAL)
-		return COUNTER_bad_flag;
-	if (!job || msg->wid >= job->world || !job->running || msg->epoch != job->epoch ||
-	    !agg_authorise(agg, in, job))
+	if (i == JOB_NONE || !job->running || msg->epoch != job->epoch ||
+	    !agg_authorise(agg, in, job, i))
 		return data_refuse(agg, in);
+	/* Sums of switches come to a switch of switches, and nothing else. */
+	if (((msg->flags & WIRE_PARTIAL) != 0) != job->tree)
+		return COUNTER_bad_flag;
 	if (msg->slot >= job->lease_nr)
 		return COUNTER_bad_slot;
 	if (msg->len > job->p)
 		return COUNTER_no_room;
 	if (msg->round >= WIRE_ROUND_END)
 		return data_rounds(agg, in, job);
-	return data_add(agg, in, job);
+	return data_add(agg, in, job, i);
 }

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* agg_join.c - JOIN: jobs are made, ranks enter epochs, epochs begin. */
+/*
+ * agg_join.c - JOIN: jobs are made, ranks enter epochs, epochs begin.
+ *
+ * The question of a switch about a job (wire_is_ask()) goes the same way and enters nothing.
+ */
 #include "switch/core/agg.h"
 
 /* One JOIN on its way through the checks. */
@@ -8,7 +12,11 @@ struct joining {
 	struct agg_in *in;
 	struct job *job; /* NULL until found or made */
 	uint16_t wid;
+	unsigned i; /* its member, JOB_NONE: a switch not known yet */
+	bool ask;
 	struct wire_join join;
+	struct wire_range range; /* of this switch, as the asker has it */
+	struct wire_range own;	 /* ranks the asker stands for */
 };
 
 /* What is wrong with a JOIN; cause 0: nothing. */
@@ -21,7 +29,7 @@ struct refusal {
 
 static uint64_t join_bit(const struct joining *j)
 {
-	return UINT64_C(1) << j->wid;
+	return j->i == JOB_NONE ? 0 : UINT64_C(1) << j->i;
 }
 
 /*
@@ -56,7 +64,7 @@ static void join_refusal_status(const struct joining *j, const struct refusal *r
 				struct wire_status *status)
 {
 	if (j->job)
-		agg_status(j->job, j->wid, j->in->now->now_ns, status);
+		agg_status(j->job, j->i, j->in->now->now_ns, status);
 	else
 		*status = (struct wire_status){ .key = wire_job_key(j->join.name) };
 	status->state = WIRE_REFUSED;
@@ -87,27 +95,35 @@ static enum counter join_refuse(const struct joining *j, const struct refusal *r
 static enum counter join_refuse_all(const struct joining *j, const struct refusal *refusal)
 {
 	const struct job *job = j->job;
-	struct outbox *outbox = &j->agg->outbox;
-	struct outbox_room room = { .len = WIRE_BODY };
+	uint64_t others = job->joined;
 	struct wire_status status;
 
+	if (j->i != JOB_NONE && join_is_from(j, &job->members[j->i]))
+		others &= ~join_bit(j);
 	join_refusal_status(j, refusal, &status);
-	for (uint16_t wid = 0; wid < job->world; wid++) {
-		const struct job_member *member = &job->members[wid];
-		struct wire_msg msg = {
-			.type = WIRE_STATUS,
-			.job = job->handle,
-			.epoch = job->epoch,
-			.wid = wid,
-		};
-
-		if (!(job->joined >> wid & 1) || (wid == j->wid && join_is_from(j, member)))
-			continue;
-		status.inc = member->inc;
-		if (outbox_allows(outbox, &member->flow, j->in->now->now_ns))
-			outbox_put(outbox, &member->flow, &msg, &status, room);
-	}
+	agg_refuse_members(j->agg, job, others, &status, j->in->now->now_ns);
 	return join_refuse(j, refusal);
+}
+
+static bool join_within(struct wire_range inner, struct wire_range outer)
+{
+	return inner.first >= outer.first &&
+	       (unsigned)inner.first + inner.nr <= (unsigned)outer.first + outer.nr;
+}
+
+/* Each range within the next; the outermost switch, which has no parent, has the whole world. */
+static bool join_ranges_fit(const struct joining *j)
+{
+	const struct wire_join *join = &j->join;
+	struct wire_range world = { 0, join->world };
+
+	for (unsigned i = 0; i < join->nr_ranges; i++) {
+		struct wire_range next = i + 1 < join->nr_ranges ? join->ranges[i + 1] : world;
+
+		if (!join_within(join->ranges[i], next))
+			return false;
+	}
+	return agg_is_leaf(j->agg) || (join->nr_ranges <= 1 && j->range.nr == join->world);
 }
 
 /* What this switch cannot do for anybody. */
@@ -116,20 +132,22 @@ static struct refusal join_unfit(const struct joining *j)
 	const struct wire_join *join = &j->join;
 	struct refusal no = { .cause = WIRE_CAUSE_PARAMETERS, .wid_a = WIRE_WID_NONE };
 
-	if (join->world > WIRE_WORLD_MAX) {
+	if (!join->ranks && j->range.nr > WIRE_WORLD_MAX) {
 		no.field = WIRE_FIELD_WORLD;
 		no.value_a = WIRE_WORLD_MAX;
-		no.value_b = join->world;
+		no.value_b = j->range.nr;
 	} else if (j->wid >= join->world) {
 		no.field = WIRE_FIELD_RANK;
 		no.value_a = join->world;
 		no.value_b = j->wid;
-	} else if (join->nr_ranges > 1 ||
-		   (join->nr_ranges == 1 &&
-		    (join->ranges[0].first != 0 || join->ranges[0].nr != join->world))) {
+	} else if (!join_ranges_fit(j)) {
 		no.field = WIRE_FIELD_RANGES;
 		no.value_a = join->world;
-		no.value_b = join->nr_ranges > 1 ? join->nr_ranges : join->ranges[0].nr;
+		no.value_b = join->nr_ranges > 1 ? join->nr_ranges : wire_range_value(j->range);
+	} else if (!join_within(j->own, j->range)) {
+		no.field = WIRE_FIELD_RANGES;
+		no.value_a = wire_range_value(j->range);
+		no.value_b = wire_range_value(j->own);
 	} else if ((join->flags & WIRE_JOB_CHUNK_FIXED) && join->p > j->agg->p_max) {
 		no.field = WIRE_FIELD_CHUNK;
 		no.value_a = j->agg->p_max;
@@ -152,6 +170,52 @@ static bool join_chunks_differ(const struct joining *j, const struct job_member 
 	return member->p_fixed && member->p > j->join.p;
 }
 
+/* The ranges of switches above are the parent's to judge, but all members must mean the same. */
+static bool join_ranges_differ(const struct joining *j, struct refusal *no)
+{
+	const struct job *job = j->job;
+	unsigned nr_above = j->join.nr_ranges ? j->join.nr_ranges - 1U : 0;
+
+	no->field = WIRE_FIELD_RANGES;
+	no->value_a = wire_range_value(job->range);
+	no->value_b = wire_range_value(j->range);
+	if (no->value_a != no->value_b)
+		return true;
+	if (job->tree != (j->join.ranks > 0)) {
+		no->value_b = wire_range_value(j->own);
+		return true;
+	}
+	for (unsigned i = 0; agg_is_leaf(j->agg) && i < WIRE_RANGES - 1; i++) {
+		struct wire_range above = { 0, 0 };
+
+		if (i < nr_above)
+			above = j->join.ranges[i + 1];
+		no->value_a = wire_range_value(job->up.ranges[i]);
+		no->value_b = wire_range_value(above);
+		if (no->value_a != no->value_b)
+			return true;
+	}
+	return false;
+}
+
+/* Two switches that stand for the same rank. */
+static bool join_overlaps(const struct joining *j, uint64_t others, struct refusal *no)
+{
+	for (; others; others &= others - 1) {
+		struct wire_range range = j->job->members[__builtin_ctzll(others)].range;
+
+		if (range.first + range.nr <= j->own.first ||
+		    j->own.first + j->own.nr <= range.first)
+			continue;
+		no->field = WIRE_FIELD_RANGES;
+		no->wid_a = range.first;
+		no->value_a = wire_range_value(range);
+		no->value_b = wire_range_value(j->own);
+		return true;
+	}
+	return false;
+}
+
 /* What the asker and the ranks that joined disagree on. */
 static struct refusal join_differs(const struct joining *j)
 {
@@ -161,7 +225,7 @@ static struct refusal join_differs(const struct joining *j)
 	struct refusal no = { .cause = WIRE_CAUSE_PARAMETERS, .wid_a = WIRE_WID_NONE };
 
 	if (others)
-		no.wid_a = (uint16_t)__builtin_ctzll(others);
+		no.wid_a = job_wid(job, (unsigned)__builtin_ctzll(others));
 	if (j->join.world != job->world) {
 		no.field = WIRE_FIELD_WORLD;
 		no.value_a = job->world;
@@ -174,11 +238,15 @@ static struct refusal join_differs(const struct joining *j)
 		no.value_b = flags;
 		return no;
 	}
-	for (uint16_t wid = 0; wid < job->world; wid++) {
-		if ((others >> wid & 1) && join_chunks_differ(j, &job->members[wid])) {
+	if (join_ranges_differ(j, &no) || join_overlaps(j, others, &no))
+		return no;
+	for (; others; others &= others - 1) {
+		const struct job_member *member = &job->members[__builtin_ctzll(others)];
+
+		if (join_chunks_differ(j, member)) {
 			no.field = WIRE_FIELD_CHUNK;
-			no.wid_a = wid;
-			no.value_a = job->members[wid].p;
+			no.wid_a = member->range.first;
+			no.value_a = member->p;
 			no.value_b = j->join.p;
 			return no;
 		}
@@ -186,9 +254,14 @@ static struct refusal join_differs(const struct joining *j)
 	return (struct refusal){ .cause = WIRE_CAUSE_NONE };
 }
 
-static void join_accept(const struct joining *j)
+/* False: a switch too many. */
+static bool join_accept(struct joining *j)
 {
-	j->job->members[j->wid] = (struct job_member){
+	if (j->i == JOB_NONE)
+		j->i = job_place(j->job, j->own);
+	if (j->i == JOB_NONE)
+		return false;
+	j->job->members[j->i] = (struct job_member){
 		.inc = j->join.inc,
 		.heard_ns = j->in->now->now_ns,
 		.flow = join_flow(j),
@@ -196,8 +269,23 @@ static void join_accept(const struct joining *j)
 		.slots = j->join.slots,
 		.p = j->join.p,
 		.p_fixed = j->join.flags & WIRE_JOB_CHUNK_FIXED,
+		.range = j->own,
 	};
 	j->job->joined |= join_bit(j);
+	return true;
+}
+
+static enum counter join_refuse_more(const struct joining *j)
+{
+	struct refusal no = {
+		.cause = WIRE_CAUSE_PARAMETERS,
+		.field = WIRE_FIELD_WORLD,
+		.wid_a = WIRE_WID_NONE,
+		.value_a = WIRE_WORLD_MAX,
+		.value_b = WIRE_WORLD_MAX + 1,
+	};
+
+	return join_refuse(j, &no);
 }
 
 static enum counter join_answer(const struct joining *j)
@@ -207,7 +295,7 @@ static enum counter join_answer(const struct joining *j)
 }
 
 /* END EPOCH because of this JOIN, which enters the next one if `enters`; all members are told. */
-static enum counter join_break(const struct joining *j, enum wire_cause cause, bool enters)
+static enum counter join_break(struct joining *j, enum wire_cause cause, bool enters)
 {
 	struct agg_cause why = {
 		.cause = (uint8_t)cause,
@@ -215,16 +303,43 @@ static enum counter join_break(const struct joining *j, enum wire_cause cause, b
 		.wid_b = WIRE_WID_NONE,
 	};
 
+	if (agg_is_leaf(j->agg)) {
+		/* Who knows an epoch later than the parent's has it from the parent before. */
+		if (enters)
+			agg_up_end(j->agg, j->job, &why, j->in->now);
+		else
+			agg_up_join(j->agg, j->job, j->join.base, j->in->now);
+		return join_answer(j);
+	}
 	if (!agg_end_epoch(j->agg, j->job, &why, j->in->now))
 		return COUNTER_too_early;
 	if (enters)
-		join_accept(j);
+		enters = join_accept(j);
 	agg_tell(j->agg, j->job, enters ? join_bit(j) : 0, j->in->now);
 	return join_answer(j);
 }
 
+/* Job, members and what is above as this JOIN has them. */
+static void join_set(struct joining *j)
+{
+	struct job *job = j->job;
+
+	job_set_world(job, j->join.world, j->range, j->join.ranks > 0);
+	job->flags = j->join.flags & (uint16_t)~WIRE_JOB_CHUNK_FIXED;
+	job->since_ns = j->in->now->now_ns;
+	j->i = job_index(job, j->wid);
+	if (!agg_is_leaf(j->agg))
+		return;
+	job_unlease(&j->agg->table, job);
+	job->up.inc = agg_up_inc(j->agg);
+	job->up.nr_ranges = 0;
+	memset(job->up.ranges, 0, sizeof(job->up.ranges));
+	for (unsigned i = 1; i < j->join.nr_ranges; i++)
+		job->up.ranges[job->up.nr_ranges++] = j->join.ranges[i];
+}
+
 /* A new job under the name of an old one, whose members are told that their epoch is over. */
-static enum counter join_replace(const struct joining *j)
+static enum counter join_replace(struct joining *j)
 {
 	struct job *job = j->job;
 	struct agg_cause why = {
@@ -234,28 +349,31 @@ static enum counter join_replace(const struct joining *j)
 	};
 	bool enters = j->join.base == (job->running ? job->epoch : job->epoch - 1);
 
-	if (!agg_break(j->agg, job, &why, j->in->now))
-		return COUNTER_too_early;
-	job_set_world(job, j->join.world);
-	job->flags = j->join.flags & (uint16_t)~WIRE_JOB_CHUNK_FIXED;
-	job->since_ns = j->in->now->now_ns;
-	if (enters)
-		join_accept(j);
+	if (!agg_is_leaf(j->agg) || job->running) {
+		if (!agg_break(j->agg, job, &why, j->in->now))
+			return COUNTER_too_early;
+		/* At a leaf the parent has not done it yet; the JOIN will come again. */
+		if (job->running)
+			return join_answer(j);
+	}
+	join_set(j);
+	if (enters && !join_accept(j))
+		return join_refuse_more(j);
 	return join_answer(j);
 }
 
-static enum counter join_settle_running(const struct joining *j, const struct refusal *refusal)
+static enum counter join_settle_running(struct joining *j, const struct refusal *refusal)
 {
 	const struct job *job = j->job;
 	uint64_t quiet_ns = job_heard(job, job->all) + AGG_IDLE_MS * AGG_MS;
 
 	/* Once a rank has left, the epoch is good for nothing but letting the others finish. */
-	if (job->left || quiet_ns < j->in->now->now_ns)
+	if (!j->ask && (job->left || quiet_ns < j->in->now->now_ns))
 		return join_replace(j);
 	return join_refuse(j, refusal);
 }
 
-static enum counter join_settle_forming(const struct joining *j, const struct refusal *refusal)
+static enum counter join_settle_forming(struct joining *j, const struct refusal *refusal)
 {
 	const struct job *job = j->job;
 	uint64_t silent = job_silent(job, j->in->now->now_ns, AGG_FRESH_MS * AGG_MS);
@@ -263,7 +381,7 @@ static enum counter join_settle_forming(const struct joining *j, const struct re
 	if (job->joined & ~silent)
 		return join_refuse_all(j, refusal);
 	/* Not by a late JOIN: the answer to it says which base to use. */
-	if (j->join.base == job->epoch - 1)
+	if (!j->ask && j->join.base == job->epoch - 1)
 		return join_replace(j);
 	return join_answer(j);
 }
@@ -271,8 +389,11 @@ static enum counter join_settle_forming(const struct joining *j, const struct re
 /* Another process holds the rank: heard a moment ago, from elsewhere. */
 static bool join_is_taken(const struct joining *j)
 {
-	const struct job_member *member = &j->job->members[j->wid];
+	const struct job_member *member;
 
+	if (j->i == JOB_NONE)
+		return false;
+	member = &j->job->members[j->i];
 	if (!member->inc || member->inc == j->join.inc || join_is_from(j, member))
 		return false;
 	return member->heard_ns + AGG_FRESH_MS * AGG_MS >= j->in->now->now_ns;
@@ -293,8 +414,11 @@ static enum counter join_refuse_taken(const struct joining *j)
 
 static enum counter join_late(const struct joining *j)
 {
-	struct job_member *member = &j->job->members[j->wid];
+	struct job_member *member;
 
+	if (j->i == JOB_NONE)
+		return join_answer(j);
+	member = &j->job->members[j->i];
 	if (member->inc == j->join.inc && join_is_from(j, member))
 		member->heard_ns = j->in->now->now_ns;
 	return join_answer(j);
@@ -304,15 +428,11 @@ static enum counter join_late(const struct joining *j)
 static bool join_lease(const struct joining *j, uint16_t *wanted)
 {
 	struct job_table *table = &j->agg->table;
-	uint16_t p = j->agg->p_max, slots = UINT16_MAX;
+	uint16_t p, slots;
 	uint32_t nr_free;
 
-	for (unsigned wid = 0; wid < j->job->world; wid++) {
-		const struct job_member *member = &j->job->members[wid];
-
-		p = member->p < p ? member->p : p;
-		slots = member->slots < slots ? member->slots : slots;
-	}
+	agg_least(j->job, j->job->joined, &p, &slots);
+	p = j->agg->p_max < p ? j->agg->p_max : p;
 	*wanted = slots;
 	nr_free = job_slots_free(table, p);
 	while (nr_free == 0 && agg_expire(j->agg, AGG_EXPIRED_MS, j->in->now))
@@ -332,40 +452,48 @@ static enum counter join_start(const struct joining *j)
 	};
 	uint16_t wanted;
 
+	/* A leaf has had one if a member came again. */
+	job_unlease(&j->agg->table, j->job);
 	if (!join_lease(j, &wanted)) {
 		no.value_b = wanted;
 		return join_refuse_all(j, &no);
 	}
+	if (agg_is_leaf(j->agg)) {
+		agg_up_join(j->agg, j->job, 0, j->in->now);
+		return join_answer(j);
+	}
+	j->job->all = j->job->joined;
 	j->job->running = true;
 	agg_tell(j->agg, j->job, join_bit(j), j->in->now);
 	return join_answer(j);
 }
 
-static enum counter join_running(const struct joining *j)
+static enum counter join_running(struct joining *j)
 {
 	struct job *job = j->job;
 
 	if (j->join.base > job->epoch)
 		return join_break(j, WIRE_CAUSE_PROTOCOL, false);
-	if (j->join.base < job->epoch)
+	if (j->ask || j->join.base < job->epoch)
 		return join_late(j);
 	if (!(job->left & join_bit(j)) && join_is_taken(j))
 		return join_refuse_taken(j);
 	return join_break(j, WIRE_CAUSE_RESTARTED, true);
 }
 
-static enum counter join_forming(const struct joining *j)
+static enum counter join_forming(struct joining *j)
 {
 	struct job *job = j->job;
 
 	if (j->join.base >= job->epoch)
 		return join_break(j, WIRE_CAUSE_PROTOCOL, false);
-	if (j->join.base < job->epoch - 1)
+	if (j->ask || j->join.base < job->epoch - 1)
 		return join_late(j);
 	if ((job->joined & join_bit(j)) && join_is_taken(j))
 		return join_refuse_taken(j);
-	join_accept(j);
-	return job->joined == job->all ? join_start(j) : join_answer(j);
+	if (!join_accept(j))
+		return join_refuse_more(j);
+	return job_complete(job) ? join_start(j) : join_answer(j);
 }
 
 /* COUNTER_join: the job is there, still without members. */
@@ -379,18 +507,19 @@ static enum counter join_make(struct joining *j)
 		.wid_a = WIRE_WID_NONE,
 		.value_b = j->join.slots,
 	};
-	uint64_t epoch;
+	uint64_t epoch = now->wall_ms;
 
-	if (!agg_take_epoch(agg, now, &epoch))
+	/* At a leaf only the handle comes from it. */
+	if (!agg_is_leaf(agg) && !agg_take_epoch(agg, now, &epoch))
 		return COUNTER_too_early;
 	j->job = job_add(&agg->table, j->join.name, epoch);
 	if (!j->job && agg_expire(agg, AGG_FORMING_MS, now))
 		j->job = job_add(&agg->table, j->join.name, epoch);
 	if (!j->job)
 		return join_refuse(j, &full);
-	job_set_world(j->job, j->join.world);
-	j->job->flags = j->join.flags & (uint16_t)~WIRE_JOB_CHUNK_FIXED;
-	j->job->since_ns = now->now_ns;
+	if (agg_is_leaf(agg))
+		j->job->epoch = AGG_UP_EPOCH;
+	join_set(j);
 	return COUNTER_join;
 }
 
@@ -406,12 +535,32 @@ static enum counter join_check(struct joining *j)
 		return COUNTER_too_early;
 	if (j->join.inc == 0 || j->join.base >= in->now->wall_ms + AGG_AHEAD_MS)
 		return COUNTER_bad_field;
+	if (j->join.nr_ranges)
+		j->range = j->join.ranges[0];
+	else
+		j->range = (struct wire_range){ 0, j->join.world };
+	j->own = (struct wire_range){ j->wid, j->join.ranks ? j->join.ranks : 1 };
 	return join_port_is_own(j) ? COUNTER_join : COUNTER_spoofed;
+}
+
+static enum counter join_enter(struct joining *j)
+{
+	struct refusal no = join_differs(j);
+
+	if (no.cause != WIRE_CAUSE_NONE)
+		return j->job->running ? join_settle_running(j, &no) : join_settle_forming(j, &no);
+	return j->job->running ? join_running(j) : join_forming(j);
 }
 
 enum counter agg_join(struct agg *agg, struct agg_in *in)
 {
-	struct joining j = { .agg = agg, .in = in, .wid = in->msg.wid };
+	struct joining j = {
+		.agg = agg,
+		.in = in,
+		.wid = in->msg.wid,
+		.i = JOB_NONE,
+		.ask = in->msg.type == WIRE_KEEPALIVE,
+	};
 	enum counter counter = join_check(&j);
 	struct refusal no;
 
@@ -429,8 +578,7 @@ enum counter agg_join(struct agg *agg, struct agg_in *in)
 		if (!j.job)
 			return counter;
 	}
-	no = join_differs(&j);
-	if (no.cause != WIRE_CAUSE_NONE)
-		return j.job->running ? join_settle_running(&j, &no) : join_settle_forming(&j, &no);
-	return j.job->running ? join_running(&j) : join_forming(&j);
+	j.i = job_index(j.job, j.wid);
+	counter = join_enter(&j);
+	return counter == COUNTER_join && j.ask ? COUNTER_keepalive : counter;
 }

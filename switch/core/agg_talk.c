@@ -6,19 +6,24 @@
 enum counter agg_keepalive(struct agg *agg, struct agg_in *in)
 {
 	struct job *job = job_by_handle(&agg->table, in->msg.job);
+	unsigned i = job ? job_index(job, in->msg.wid) : (unsigned)JOB_NONE;
 
+	if (wire_is_ask(&in->msg))
+		return agg_join(agg, in);
 	if (!job) {
 		agg_answer_unknown(agg, in, 0);
 		return in->msg.job == 0 ? COUNTER_keepalive : COUNTER_unknown_job;
 	}
-	if (in->msg.epoch != job->epoch || in->msg.wid >= job->world) {
+	if (in->msg.epoch != job->epoch || i == JOB_NONE) {
 		enum counter counter = COUNTER_keepalive;
 
-		job = agg_find(agg, in, &counter);
+		job = agg_find(agg, in, &i, &counter);
 		if (!job)
 			return counter;
-	} else if (agg_authorise(agg, in, job)) {
+	} else if (agg_authorise(agg, in, job, i)) {
 		agg_retry_gone(agg, job, in->now);
+		if (agg_is_leaf(agg) && job->running)
+			agg_up_probe(agg, in, job);
 	}
 	agg_answer(agg, in, job);
 	return COUNTER_keepalive;
@@ -33,12 +38,19 @@ static enum counter leave_answer(struct agg *agg, struct agg_in *in, struct job 
 	struct wire_status status;
 	uint64_t key = job->key;
 
+	/* The job must be gone at the parent before it is here: its acknowledgement ends both. */
+	if (empty && agg_is_leaf(agg) && job->running) {
+		agg_up_leave(agg, job, in->now);
+		return COUNTER_leave;
+	}
 	if (empty) {
+		if (agg_is_leaf(agg))
+			agg_up_leave(agg, job, in->now);
 		job_del(&agg->table, job);
 		agg_answer_unknown(agg, in, key);
 		return COUNTER_leave;
 	}
-	agg_status(job, in->msg.wid, in->now->now_ns, &status);
+	agg_status(job, job_index(job, in->msg.wid), in->now->now_ns, &status);
 	status.cause = WIRE_CAUSE_LEFT;
 	status.wid_a = in->msg.wid;
 	status.wid_b = WIRE_WID_NONE;
@@ -54,12 +66,13 @@ static enum counter leave_answer(struct agg *agg, struct agg_in *in, struct job 
 enum counter agg_leave(struct agg *agg, struct agg_in *in)
 {
 	enum counter counter = COUNTER_leave;
-	struct job *job = agg_find(agg, in, &counter);
+	unsigned i;
+	struct job *job = agg_find(agg, in, &i, &counter);
 	uint64_t bit;
 
 	if (!job)
 		return counter;
-	bit = UINT64_C(1) << in->msg.wid;
+	bit = UINT64_C(1) << i;
 	if (job->running && in->msg.epoch == job->epoch) {
 		job->left |= bit;
 		return leave_answer(agg, in, job, job->left == job->all);
@@ -72,6 +85,34 @@ enum counter agg_leave(struct agg *agg, struct agg_in *in)
 	return COUNTER_leave;
 }
 
+/* A switch speaks for its ranks, about anything that can happen among them. */
+static void end_cause_switch(const struct job *job, const struct wire_status *body,
+			     struct agg_cause *why)
+{
+	switch ((enum wire_cause)body->cause) {
+	case WIRE_CAUSE_RESTARTED:
+	case WIRE_CAUSE_MISMATCH:
+	case WIRE_CAUSE_LEFT:
+	case WIRE_CAUSE_PROTOCOL:
+	case WIRE_CAUSE_ROUNDS:
+	case WIRE_CAUSE_GONE:
+		why->cause = body->cause;
+		break;
+	case WIRE_CAUSE_NONE:
+	case WIRE_CAUSE_ABORTED:
+	case WIRE_CAUSE_RESET:
+	case WIRE_CAUSE_PARAMETERS:
+	case WIRE_CAUSE_DUPLICATE_RANK:
+	case WIRE_CAUSE_NO_SLOTS:
+	case WIRE_CAUSE_VERSION:
+		break;
+	}
+	why->wid_a = body->wid_a < job->world ? body->wid_a : WIRE_WID_NONE;
+	why->wid_b = body->wid_b < job->world ? body->wid_b : WIRE_WID_NONE;
+	why->desc_a = body->desc_a;
+	why->desc_b = body->desc_b;
+}
+
 /* A rank names only causes it can judge itself. */
 static void end_cause(const struct agg_in *in, const struct job *job,
 		      const struct wire_status *body, struct agg_cause *why)
@@ -81,6 +122,10 @@ static void end_cause(const struct agg_in *in, const struct job *job,
 		.wid_a = in->msg.wid,
 		.wid_b = WIRE_WID_NONE,
 	};
+	if (job->tree) {
+		end_cause_switch(job, body, why);
+		return;
+	}
 	if (body->cause != WIRE_CAUSE_MISMATCH)
 		return;
 	why->cause = WIRE_CAUSE_MISMATCH;
@@ -96,21 +141,25 @@ enum counter agg_end(struct agg *agg, struct agg_in *in)
 	struct wire_status body;
 	struct agg_cause why;
 	struct job *job;
+	unsigned i;
 	enum wire_error error = wire_status_parse(&body, &in->msg);
 
 	if (error != WIRE_OK)
 		return agg_wire_error(error);
 	if (agg_booting(agg, in->now))
 		return COUNTER_too_early;
-	job = agg_find(agg, in, &counter);
+	job = agg_find(agg, in, &i, &counter);
 	if (!job)
 		return counter;
 	agg_raise_epoch(agg, in->msg.epoch, in->now);
 	if (job->running && in->msg.epoch == job->epoch) {
 		end_cause(in, job, &body, &why);
-		if (!agg_end_epoch(agg, job, &why, in->now))
+		if (agg_is_leaf(agg))
+			agg_up_end(agg, job, &why, in->now);
+		else if (!agg_end_epoch(agg, job, &why, in->now))
 			return COUNTER_too_early;
-		agg_tell(agg, job, UINT64_C(1) << in->msg.wid, in->now);
+		else
+			agg_tell(agg, job, UINT64_C(1) << i, in->now);
 	}
 	agg_answer(agg, in, job);
 	return COUNTER_end;
@@ -135,23 +184,24 @@ static enum counter gone_from(struct agg *agg, struct job *job, const struct flo
 			      const struct pipe_time *now)
 {
 	struct agg_cause why = { .cause = WIRE_CAUSE_GONE, .wid_b = WIRE_WID_NONE };
-	uint16_t wid = 0;
+	unsigned i = 0;
+	bool ended;
 
-	while (wid < job->world && !(job->members[wid].inc && !(job->left >> wid & 1) &&
-				     job_identity(&job->members[wid], flow, false)))
-		wid++;
-	if (wid == job->world)
+	while (i < job->nr_members && !(job->members[i].inc && !(job->left >> i & 1) &&
+					job_identity(&job->members[i], flow, false)))
+		i++;
+	if (i == job->nr_members)
 		return COUNTER_NR;
 	if (!job->running) {
-		job->joined &= ~(UINT64_C(1) << wid);
+		job->joined &= ~(UINT64_C(1) << i);
 		return COUNTER_gone;
 	}
-	why.wid_a = wid;
-	if (agg_break(agg, job, &why, now))
-		return COUNTER_gone;
-	/* Nobody repeats this message, so the job remembers it. */
-	job->gone |= UINT64_C(1) << wid;
-	return COUNTER_too_early;
+	why.wid_a = job_wid(job, i);
+	ended = agg_break(agg, job, &why, now);
+	/* Nobody repeats this message, so the job remembers it until the epoch is over. */
+	if (job->running)
+		job->gone |= UINT64_C(1) << i;
+	return ended ? COUNTER_gone : COUNTER_too_early;
 }
 
 enum counter agg_gone(struct agg *agg, uint32_t ip, uint16_t udp_port, const struct pipe_time *now)

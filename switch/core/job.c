@@ -28,6 +28,15 @@ struct job *job_by_name(const struct job_table *table, const char *name)
 	return NULL;
 }
 
+struct job *job_by_key(const struct job_table *table, uint64_t key)
+{
+	for (unsigned i = 0; i < table->jobs_max; i++) {
+		if (table->keys[i] == key && table->jobs[i].used)
+			return &table->jobs[i];
+	}
+	return NULL;
+}
+
 static uint16_t job_free_handle(const struct job_table *table, uint64_t epoch)
 {
 	uint16_t handle = (uint16_t)epoch;
@@ -63,9 +72,22 @@ struct job *job_add(struct job_table *table, const char *name, uint64_t epoch)
 	return job;
 }
 
+void job_set_parent(struct job_table *table, struct job *job, uint16_t handle)
+{
+	uint16_t i = (uint16_t)(job - table->jobs + 1);
+
+	if (table->by_parent[job->up.handle] == i)
+		table->by_parent[job->up.handle] = 0;
+	if (handle)
+		table->by_parent[handle] = i;
+	job->up.handle = handle;
+}
+
 void job_del(struct job_table *table, struct job *job)
 {
 	job_unlease(table, job);
+	if (table->by_parent)
+		job_set_parent(table, job, 0);
 	table->by_handle[job->handle] = 0;
 	table->keys[job - table->jobs] = 0;
 	job->used = false;
@@ -122,25 +144,70 @@ void job_unlease(struct job_table *table, struct job *job)
 	job->lease_nr = 0;
 }
 
-void job_set_world(struct job *job, uint16_t world)
+void job_set_world(struct job *job, uint16_t world, struct wire_range range, bool tree)
 {
-	assert(world >= 1 && world <= WIRE_WORLD_MAX);
+	assert(range.nr >= 1 && (tree || range.nr <= WIRE_WORLD_MAX));
 	job->world = world;
-	job->all = UINT64_MAX >> (64 - world);
+	job->range = range;
+	job->tree = tree;
+	job->nr_members = tree ? 0 : range.nr;
+	job->all = tree ? 0 : UINT64_MAX >> (64 - range.nr);
 	job->joined = 0;
 	job->left = 0;
 	job->gone = 0;
 	memset(job->members, 0, sizeof(job->members));
+	for (unsigned i = 0; i < job->nr_members; i++)
+		job->members[i].range = (struct wire_range){ (uint16_t)(range.first + i), 1 };
+}
+
+unsigned job_place(struct job *job, struct wire_range range)
+{
+	unsigned i = job_index(job, range.first);
+
+	if (i != JOB_NONE)
+		return i;
+	if (job->nr_members < WIRE_WORLD_MAX)
+		return job->nr_members++;
+	return ~job->joined ? (unsigned)__builtin_ctzll(~job->joined) : (unsigned)JOB_NONE;
+}
+
+bool job_complete(const struct job *job)
+{
+	return job_awaited(job).nr == 0;
+}
+
+struct wire_range job_awaited(const struct job *job)
+{
+	unsigned from = job->range.first, end = from + job->range.nr, next;
+	bool found = true;
+
+	/* Ranges that joined do not overlap, so one that begins here is the only one. */
+	while (found && from < end) {
+		found = false;
+		next = end;
+		for (uint64_t left = job->joined; left && !found; left &= left - 1) {
+			const struct wire_range *range = &job->members[__builtin_ctzll(left)].range;
+
+			found = range->first == from;
+			if (found)
+				from += range->nr;
+			else if (range->first > from && range->first < next)
+				next = range->first;
+		}
+	}
+	if (from >= end)
+		return (struct wire_range){ 0, 0 };
+	return (struct wire_range){ (uint16_t)from, (uint16_t)(next - from) };
 }
 
 uint64_t job_heard(const struct job *job, uint64_t mask)
 {
 	uint64_t heard_ns = job->since_ns;
 
-	for (unsigned wid = 0; wid < job->world; wid++) {
-		const struct job_member *member = &job->members[wid];
+	for (unsigned i = 0; i < job->nr_members; i++) {
+		const struct job_member *member = &job->members[i];
 
-		if ((mask >> wid & 1) && member->inc && member->heard_ns > heard_ns)
+		if ((mask >> i & 1) && member->inc && member->heard_ns > heard_ns)
 			heard_ns = member->heard_ns;
 	}
 	return heard_ns;
@@ -150,11 +217,11 @@ uint64_t job_silent(const struct job *job, uint64_t now_ns, uint64_t ns)
 {
 	uint64_t silent = 0;
 
-	for (unsigned wid = 0; wid < job->world; wid++) {
-		const struct job_member *member = &job->members[wid];
+	for (unsigned i = 0; i < job->nr_members; i++) {
+		const struct job_member *member = &job->members[i];
 
 		if (member->inc && member->heard_ns + ns < now_ns)
-			silent |= UINT64_C(1) << wid;
+			silent |= UINT64_C(1) << i;
 	}
 	return silent;
 }

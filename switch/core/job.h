@@ -25,6 +25,21 @@ struct job_member {
 	uint16_t slots;	   /* S wanted */
 	uint16_t p;	   /* P at most */
 	bool p_fixed;
+	struct wire_range range; /* the ranks it stands for; its wid in packets is the first */
+};
+
+/* What a leaf knows of the job at its parent; unused elsewhere. */
+struct job_up {
+	uint64_t inc; /* as a member there: fresh whenever the job is made or gets other parameters */
+	uint16_t handle; /* the parent's; 0: not known yet */
+	uint16_t nr_ranges;
+	struct wire_range ranges[WIRE_RANGES]; /* of the switches above, innermost first */
+	/* Nothing of the kind before this. */
+	uint64_t join_ns, ask_ns, end_ns, probe_ns, leave_ns;
+	/* Ranks awaited behind the parent: while forming, or for (slot, round); nr 0: not known. */
+	struct wire_range awaited;
+	uint16_t awaited_slot;
+	uint32_t awaited_round;
 };
 
 struct job {
@@ -33,14 +48,19 @@ struct job {
 	char name[WIRE_NAME + 1];
 	uint64_t key;
 	uint16_t handle;
-	uint16_t world;
-	uint16_t flags;	   /* all ranks must agree on */
-	uint16_t p, slots; /* agreed, valid while running */
-	uint64_t epoch;	   /* the running one, or the one being formed */
-	uint64_t all, joined, left;
+	uint16_t world;		 /* ranks of the whole job */
+	struct wire_range range; /* those of them below this switch */
+	bool tree;		 /* members are switches */
+	uint16_t nr_members;	 /* entries of members[], bits of the masks */
+	uint16_t flags;		 /* all ranks must agree on */
+	uint16_t p, slots;	 /* agreed, valid while running */
+	uint64_t epoch;		 /* the running one, or the one being formed */
+	uint64_t all;		 /* bits of the members; tree: known while running */
+	uint64_t joined, left;
 	uint64_t gone; /* said to be gone in a millisecond that had no epoch to give: tried again */
-	uint64_t since_ns; /* created, or last reset */
-	struct job_member members[WIRE_WORLD_MAX];
+	uint64_t since_ns;			   /* created, or last reset */
+	struct job_member members[WIRE_WORLD_MAX]; /* ranks: by wid; switches: as they came */
+	struct job_up up;
 	/* Why the epoch before ended: told to whoever still speaks of it. */
 	struct {
 		uint8_t cause;
@@ -58,6 +78,7 @@ struct job_table {
 	struct job *jobs; /* jobs_max */
 	uint64_t *keys;	  /* jobs_max: of the used ones, 0 of the others; for the search by name */
 	uint16_t *by_handle; /* JOB_HANDLES: index + 1, 0: none */
+	uint16_t *by_parent; /* the same by the parent's handle; NULL: not a leaf's */
 	uint16_t jobs_max;
 	struct lease_table slots;  /* unit: a slot */
 	struct lease_table values; /* unit: JOB_VALUES bytes */
@@ -67,6 +88,7 @@ enum {
 	JOB_HANDLES = 65536,
 	JOB_VALUES = 64,		       /* cells' values are aligned to this */
 	JOB_SLOTS_MAX = JOB_HANDLES - WIRE_SE, /* data slots a slot number can name */
+	JOB_NONE = WIRE_WORLD_MAX,	       /* index of no member */
 };
 
 /* NULL: no such job. */
@@ -76,7 +98,17 @@ static inline struct job *job_by_handle(const struct job_table *table, uint16_t 
 
 	return i ? &table->jobs[i - 1] : NULL;
 }
+/* By the parent's handle, at a leaf. */
+static inline struct job *job_by_parent(const struct job_table *table, uint16_t handle)
+{
+	uint16_t i = table->by_parent[handle];
+
+	return i ? &table->jobs[i - 1] : NULL;
+}
+void job_set_parent(struct job_table *table, struct job *job, uint16_t handle);
 struct job *job_by_name(const struct job_table *table, const char *name);
+/* By the key alone, which is all that a STATUS carries. */
+struct job *job_by_key(const struct job_table *table, uint64_t key);
 
 /*
  * A forming job without members, in a free entry; NULL if there is none.  The handle comes from the
@@ -93,8 +125,40 @@ uint32_t job_slots_free(const struct job_table *table, uint16_t p);
 bool job_lease(struct job_table *table, struct job *job, uint16_t p, uint16_t slots);
 void job_unlease(struct job_table *table, struct job *job);
 
-/* World and the bits of its ranks; forgets all members. */
-void job_set_world(struct job *job, uint16_t world);
+/* Its ranks as this JOIN has them, and what members there are; forgets all members. */
+void job_set_world(struct job *job, uint16_t world, struct wire_range range, bool tree);
+
+/* Index of the member that sends as wid; JOB_NONE: there is none. */
+static inline unsigned job_index(const struct job *job, uint16_t wid)
+{
+	unsigned i = (uint16_t)(wid - job->range.first);
+
+	if (!job->tree)
+		return i < job->nr_members ? i : (unsigned)JOB_NONE;
+	for (i = 0; i < job->nr_members; i++) {
+		if (job->members[i].range.first == wid)
+			return i;
+	}
+	return JOB_NONE;
+}
+/* Whether the rank is below this switch, member or not. */
+static inline bool job_has_rank(const struct job *job, uint16_t wid)
+{
+	return (uint16_t)(wid - job->range.first) < job->range.nr;
+}
+static inline uint16_t job_wid(const struct job *job, unsigned i)
+{
+	return job->members[i].range.first;
+}
+/*
+ * Index for a switch that stands for the range: its own, a new one, or one nobody uses; JOB_NONE:
+ * all are in use.
+ */
+unsigned job_place(struct job *job, struct wire_range range);
+/* Whether the members that joined stand for all ranks. */
+bool job_complete(const struct job *job);
+/* The lowest ranks that nobody who joined stands for; nr 0: there are none. */
+struct wire_range job_awaited(const struct job *job);
 
 /* Whether a packet from flow is one of member's.  strict: its switch port and MAC count too. */
 static inline bool job_identity(const struct job_member *member, const struct flow *flow,

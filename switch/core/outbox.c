@@ -53,6 +53,20 @@ void outbox_put(struct outbox *outbox, const struct flow *to, const struct wire_
 	outbox->tail++;
 }
 
+void outbox_put_raw(struct outbox *outbox, const struct flow *to, const uint8_t *msg, size_t len,
+		    size_t padded)
+{
+	struct outbox_entry *entry = &outbox->entries[outbox->tail & (OUTBOX_MAX - 1)];
+
+	if (outbox->tail - outbox->head == OUTBOX_MAX || len == 0 || len > sizeof(entry->msg))
+		return;
+	memcpy(entry->msg, msg, len);
+	entry->to = *to;
+	entry->len = (uint16_t)len;
+	entry->padded = (uint16_t)(padded > len ? padded : len);
+	outbox->tail++;
+}
+
 size_t outbox_take(struct outbox *outbox, struct flow *to, uint8_t *buf)
 {
 	const struct outbox_entry *entry = &outbox->entries[outbox->head & (OUTBOX_MAX - 1)];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * outbox.h - STATUS messages on their way out: a bounded queue, and who may be answered how often.
+ * outbox.h - messages of the switch's own on their way out, most of them STATUS: a bounded queue,
+ * and who may be answered how often.
  *
  * A full queue loses the message, as the network may: whoever needs it asks again.
  */
@@ -55,6 +56,12 @@ struct outbox_room {
 };
 void outbox_put(struct outbox *outbox, const struct flow *to, const struct wire_msg *msg,
 		const struct wire_status *status, struct outbox_room room);
+/*
+ * A message of at most WIRE_HEADER + WIRE_BODY bytes as it is, with zeros behind it up to padded
+ * bytes.
+ */
+void outbox_put_raw(struct outbox *outbox, const struct flow *to, const uint8_t *msg, size_t len,
+		    size_t padded);
 /*
  * Writes the oldest message at buf, which has room for WIRE_MSG_MAX: its length, 0 if there is
  * none.

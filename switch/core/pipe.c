@@ -8,14 +8,9 @@
 
 enum { PIPE_ALIGN = 64, PIPE_JOBS_MAX = 4096, PIPE_SLOTS_MAX = 1 << 24 };
 
-struct pipe {
-	struct counters counters;
-	struct agg agg;
-};
-
 /* Where things lie behind struct pipe, in bytes from its start. */
 struct pipe_layout {
-	size_t slots, jobs, keys, by_handle, leases, values, total;
+	size_t slots, jobs, keys, by_handle, by_parent, leases, values, total;
 };
 
 static size_t pipe_place(size_t *at, size_t bytes)
@@ -32,7 +27,7 @@ static bool pipe_params_valid(const struct pipe_params *params)
 		return false;
 	if (params->slots_max <= WIRE_SE || params->slots_max > PIPE_SLOTS_MAX)
 		return false;
-	if (params->values_bytes > SIZE_MAX / 2)
+	if (params->values_bytes > SIZE_MAX / 2 || (params->leaf && params->parent_from == 0))
 		return false;
 	return params->p_max >= WIRE_P_MIN && params->p_max <= WIRE_P_MAX &&
 	       params->p_max % WIRE_P_MIN == 0;
@@ -48,6 +43,7 @@ static struct pipe_layout pipe_layout(const struct pipe_params *params)
 	layout.jobs = pipe_place(at, params->jobs_max * sizeof(struct job));
 	layout.keys = pipe_place(at, params->jobs_max * sizeof(uint64_t));
 	layout.by_handle = pipe_place(at, JOB_HANDLES * sizeof(uint16_t));
+	layout.by_parent = pipe_place(at, params->leaf ? JOB_HANDLES * sizeof(uint16_t) : 0);
 	layout.leases = pipe_place(at, 2 * params->jobs_max * sizeof(struct lease));
 	layout.values = pipe_place(at, params->values_bytes);
 	return layout;
@@ -67,6 +63,7 @@ static void pipe_init_table(struct job_table *table, uint8_t *mem, const struct 
 		.jobs = (void *)(mem + layout->jobs),
 		.keys = (void *)(mem + layout->keys),
 		.by_handle = (void *)(mem + layout->by_handle),
+		.by_parent = params->leaf ? (void *)(mem + layout->by_parent) : NULL,
 		.jobs_max = params->jobs_max,
 		.slots = {
 			.leases = leases,
@@ -97,6 +94,11 @@ struct pipe *pipe_init(void *mem, const struct pipe_params *params, const struct
 	pipe->agg.boot_ns = boot->now_ns;
 	pipe->agg.p_max = params->p_max;
 	pipe->agg.strict_ports = params->strict_ports;
+	pipe->agg.parent = (struct agg_parent){
+		.here = params->leaf,
+		.from = params->parent_from,
+		.inc = params->inc,
+	};
 	return pipe;
 }
 
@@ -113,6 +115,13 @@ static enum counter pipe_refuse(struct pipe *pipe, struct agg_in *in, enum wire_
 	msg.len = in->pkt->len - WIRE_HEADER;
 	in->msg = msg;
 	return agg_version(&pipe->agg, in);
+}
+
+static bool pipe_is_parent(const struct agg *agg, const struct agg_in *in)
+{
+	const struct flow *parent = &agg->parent.flow, *flow = &in->pkt->flow;
+
+	return agg->parent.here && flow->ip == parent->ip && flow->udp_port == parent->udp_port;
 }
 
 static enum counter pipe_input_one(struct pipe *pipe, struct agg_in *in)
@@ -134,10 +143,16 @@ static enum counter pipe_input_one(struct pipe *pipe, struct agg_in *in)
 	case WIRE_KEEPALIVE:
 		return agg_keepalive(agg, in);
 	case WIRE_RESULT:
+		return pipe_is_parent(agg, in) ? agg_up_result(agg, in) : COUNTER_bad_direction;
 	case WIRE_STATUS:
 		break;
 	}
-	return COUNTER_bad_direction;
+	return pipe_is_parent(agg, in) ? agg_up_status(agg, in) : COUNTER_bad_direction;
+}
+
+void pipe_set_parent(struct pipe *pipe, const struct flow *parent)
+{
+	pipe->agg.parent.flow = *parent;
 }
 
 void pipe_input(struct pipe *pipe, struct pipe_pkt *pkts, unsigned nr, const struct pipe_time *now)
@@ -169,8 +184,8 @@ unsigned pipe_dests(const struct pipe *pipe, const struct pipe_pkt *pkt,
 	unsigned nr = 0;
 	uint64_t to;
 
-	if (pkt->verdict == PIPE_REPLY) {
-		out[0] = pkt->flow;
+	if (pkt->verdict == PIPE_REPLY || pkt->verdict == PIPE_UP) {
+		out[0] = pkt->verdict == PIPE_UP ? pipe->agg.parent.flow : pkt->flow;
 		return 1;
 	}
 	if (pkt->verdict != PIPE_MULTICAST || !job->running ||

@@ -5,9 +5,9 @@
  *
  * NIC, veth, socket, embedded switch, fuzzer, explorer and simulator all enter here.  A burst means
  * exactly what its packets mean one after the other.  The packet that came in is the packet that
- * goes out: a verdict of REPLY or MULTICAST says that data and len now hold the RESULT.  STATUS
- * messages go through a bounded queue that the shell drains with pipe_output() after each burst;
- * one that overflows is lost, as any packet may be.
+ * goes out: a verdict of REPLY or MULTICAST says that data and len now hold the RESULT, UP that
+ * they hold the sum for the parent.  STATUS messages go through a bounded queue that the shell
+ * drains with pipe_output() after each burst; one that overflows is lost, as any packet may be.
  */
 #ifndef SWITCH_CORE_PIPE_H
 #define SWITCH_CORE_PIPE_H
@@ -29,6 +29,13 @@ struct pipe_params {
 	uint16_t p_max;	     /* largest P the ports carry, multiple of WIRE_P_MIN */
 	bool strict_ports;   /* identity includes ingress port and MAC */
 	const char *add;     /* name of the add table; NULL: best */
+	/*
+	 * A leaf is a switch to its members and a member to its parent: pipe_set_parent() says
+	 * where that is.  It makes no epochs of its own.
+	 */
+	bool leaf;
+	uint64_t inc;	      /* leaf: 64 random bits, fresh at every start */
+	uint16_t parent_from; /* leaf: own UDP port that packets to the parent leave from */
 };
 
 struct pipe_time {
@@ -36,7 +43,8 @@ struct pipe_time {
 	uint64_t wall_ms; /* wall clock since 1970, for new epochs */
 };
 
-enum pipe_verdict { PIPE_DROP, PIPE_HOLD, PIPE_REPLY, PIPE_MULTICAST };
+/* UP: data and len now are a contribution for the parent. */
+enum pipe_verdict { PIPE_DROP, PIPE_HOLD, PIPE_REPLY, PIPE_MULTICAST, PIPE_UP };
 
 struct pipe_pkt {
 	uint8_t *data;	  /* UDP payload, any alignment; overwritten by a RESULT */
@@ -57,16 +65,25 @@ size_t pipe_size(const struct pipe_params *params);
  */
 struct pipe *pipe_init(void *mem, const struct pipe_params *params, const struct pipe_time *boot);
 
+/*
+ * Leaf: where the parent is, to be called before the first pipe_input() and whenever it is known
+ * better (a MAC learned).  RESULT and STATUS are taken from this IP address and UDP port alone.
+ */
+void pipe_set_parent(struct pipe *pipe, const struct flow *parent);
+
 void pipe_input(struct pipe *pipe, struct pipe_pkt *pkts, unsigned nr, const struct pipe_time *now);
 
 /*
- * Where a packet with verdict MULTICAST or REPLY goes: writes up to WIRE_WORLD_MAX flows and
+ * Where a packet with verdict MULTICAST, REPLY or UP goes: writes up to WIRE_WORLD_MAX flows and
  * returns how many. Call before the next pipe_input().
  */
 unsigned pipe_dests(const struct pipe *pipe, const struct pipe_pkt *pkt,
 		    struct flow out[WIRE_WORLD_MAX]);
 
-/* Takes the next STATUS: its length, 0 if there is none.  buf has room for WIRE_MSG_MAX. */
+/*
+ * Takes the next message of the switch's own (STATUS; at a leaf also what it says to its parent):
+ * its length, 0 if there is none.  buf has room for WIRE_MSG_MAX.
+ */
 size_t pipe_output(struct pipe *pipe, struct flow *to, uint8_t *buf);
 
 /*

@@ -40,6 +40,7 @@ static void cell_begin(struct cell *cell, uint8_t *values, const struct add_ops 
 	cell->len = in->len;
 	cell->flags = in->flags & WIRE_SATURATED;
 	cell->filled = !(in->flags & WIRE_EMPTY);
+	cell->done = !in->leaf;
 	cell->have = UINT64_C(1) << in->wid;
 	if (cell->filled)
 		ops->store[in->kind](values, in->payload, in->len);
@@ -141,6 +142,28 @@ enum slot_verdict slot_add(struct slot *slot, uint8_t *values, uint32_t stride,
 		return SLOT_NO_ROOM;
 	cell_finish(cell, values, ops, in);
 	return SLOT_COMPLETE;
+}
+
+bool slot_result(struct slot *slot, uint8_t *values, uint32_t stride, const struct add_ops *ops,
+		 const struct slot_input *in)
+{
+	struct cell *cell = &slot->cell[in->round & 1];
+	bool filled = !(in->flags & WIRE_EMPTY);
+
+	if (!cell_is(cell, in->epoch, in->round) || cell->have != in->all || cell->done)
+		return false;
+	/* The sum of all has values where some part of it has. */
+	if (cell->kind != in->kind || cell->desc != in->desc || in->len > stride ||
+	    (cell->filled && (!filled || cell->len != in->len)))
+		return false;
+	cell->len = in->len;
+	cell->flags = in->flags & WIRE_SATURATED;
+	cell->filled = filled;
+	cell->done = true;
+	if (filled)
+		ops->store[in->kind](values + (size_t)(in->round & 1) * stride, in->payload,
+				     in->len);
+	return true;
 }
 
 uint64_t slot_missing(const struct slot *slot, uint64_t epoch, uint32_t round, uint64_t all)

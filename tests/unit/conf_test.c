@@ -288,10 +288,41 @@ static void conf_help__names_every_option(void **state)
 	free(text);
 }
 
+static void conf_parse__parent(void **state)
+{
+	static const struct {
+		const char *line, *want;
+	} bad[] = {
+		{ UDP "--parent 10.0.0", "--parent 10.0.0: must be IP[:PORT], as 10.0.0.254 or " },
+		{ UDP "--parent 10.0.0.1:", "--parent 10.0.0.1:: must be IP[:PORT]" },
+		{ UDP "--parent 10.0.0.1:65536", "must be IP[:PORT]" },
+		{ UDP "--parent 224.0.0.1", "must be IP[:PORT]" },
+		{ UDP "--parent 100.100.100.100.100:1", "must be IP[:PORT]" },
+		{ UDP "--parent 127.0.0.1", "--parent: this is the switch's own address" },
+		{ "-i 1@v1 --ip 10.0.0.9 --parent 10.0.0.9:48880", "the switch's own address" },
+	};
+
+	(void)state;
+	assert_int_equal(parse(UDP), 0);
+	assert_int_equal(conf.parent_ip, 0);
+	assert_int_equal(parse(UDP "--parent 10.2.3.4"), 0);
+	assert_int_equal(conf.parent_ip, 0x0a020304);
+	assert_int_equal(conf.parent_port, 48880);
+	assert_int_equal(parse(UDP "--parent=127.0.0.1:777"), 0);
+	assert_int_equal(conf.parent_ip, 0x7f000001);
+	assert_int_equal(conf.parent_port, 777);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(parse(bad[i].line), -1);
+		if (!strstr(err.text, bad[i].want))
+			fail_msg("%s: expected '%s' in '%s'", bad[i].line, bad[i].want, err.text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(conf_parse__defaults),
+		cmocka_unit_test(conf_parse__parent),
 		cmocka_unit_test(conf_parse__every_option),
 		cmocka_unit_test(conf_parse__help_and_version_need_no_port),
 		cmocka_unit_test(conf_parse__mac_from_ip),

@@ -197,9 +197,9 @@ static void config_resolve__bad_values(void **state)
 	static const char *const cases[][3] = {
 		{ "TALLY_RANK", "-1",
 		  "TALLY_RANK=-1 (environment): want a whole number below the size" },
-		{ "TALLY_SIZE", "0", "TALLY_SIZE=0 (environment): want 1 to 64, in ranks" },
-		{ "TALLY_SIZE", "65", "TALLY_SIZE=65 (environment): want 1 to 64, in ranks" },
-		{ "TALLY_SIZE", "two", "TALLY_SIZE=two (environment): want 1 to 64, in ranks" },
+		{ "TALLY_SIZE", "0", "TALLY_SIZE=0 (environment): want 1 to 1024, in ranks" },
+		{ "TALLY_SIZE", "1025", "TALLY_SIZE=1025 (environment): want 1 to 1024, in ranks" },
+		{ "TALLY_SIZE", "two", "TALLY_SIZE=two (environment): want 1 to 1024, in ranks" },
 		{ "TALLY_SWITCH", "leaf1",
 		  "TALLY_SWITCH=leaf1 (environment): want IP[:port] or inproc[:name]; host names are not resolved" },
 		{ "TALLY_SWITCH", "10.0.0.1:0",
@@ -247,6 +247,87 @@ static void config_resolve__bad_values(void **state)
 		setenv("TALLY_SIZE", "2", 1);
 		setenv(cases[i][0], cases[i][1], 1);
 		refuse(NULL, cases[i][2]);
+	}
+}
+
+static void config_resolve__ranges(void **state)
+{
+	struct config config;
+
+	(void)state;
+	setenv("TALLY_SWITCH", "10.0.0.9", 1);
+	setenv("TALLY_RANK", "700", 1);
+	setenv("TALLY_SIZE", "1024", 1);
+	setenv("TALLY_RANGES", "650-713,512-1023,0-1023", 1);
+	config = resolve(NULL);
+	assert_int_equal(config.ranges.nr, 3);
+	assert_int_equal(config.ranges.range[0].first, 650);
+	assert_int_equal(config.ranges.range[0].nr, 64);
+	assert_int_equal(config.ranges.range[1].first, 512);
+	assert_int_equal(config.ranges.range[1].nr, 512);
+	assert_int_equal(config.ranges.range[2].nr, 1024);
+	assert_int_equal(config_own_range(&config).first, 650);
+	setenv("TALLY_RANGES", "", 1);
+	setenv("TALLY_SIZE", "64", 1);
+	setenv("TALLY_RANK", "63", 1);
+	config = resolve(NULL);
+	assert_int_equal(config.ranges.nr, 0);
+	assert_int_equal(config_own_range(&config).first, 0);
+	assert_int_equal(config_own_range(&config).nr, 64);
+	setenv("TALLY_SWITCH", "inproc", 1);
+	setenv("TALLY_RANGES", "0-63", 1);
+	assert_int_equal(resolve(NULL).ranges.nr, 1);
+}
+
+static void config_resolve__bad_ranges(void **state)
+{
+#define WANT " (environment): want a range such as 0-3, or up to 3 such as 0-3,0-15"
+	static const struct {
+		const char *sw, *rank, *size, *ranges, *want;
+	} cases[] = {
+		{ "10.0.0.9", "0", "8", "0", "TALLY_RANGES=0" WANT },
+		{ "10.0.0.9", "0", "8", "0-", "TALLY_RANGES=0-" WANT },
+		{ "10.0.0.9", "0", "8", "-3", "TALLY_RANGES=-3" WANT },
+		{ "10.0.0.9", "0", "8", "3-0", "TALLY_RANGES=3-0" WANT },
+		{ "10.0.0.9", "0", "8", "0-3,", "TALLY_RANGES=0-3," WANT },
+		{ "10.0.0.9", "0", "8", "0-3 ", "TALLY_RANGES=0-3 " WANT },
+		{ "10.0.0.9", "0", "8", "0- 3", "TALLY_RANGES=0- 3" WANT },
+		{ "10.0.0.9", "0", "8", "0-65535", "TALLY_RANGES=0-65535" WANT },
+		{ "10.0.0.9", "0", "8", "0-1,0-2,0-3,0-4", "TALLY_RANGES=0-1,0-2,0-3,0-4" WANT },
+		{ "10.0.0.9", "4", "8", "0-3",
+		  "TALLY_RANGES=0-3 (environment): rank 4 is not among 0-3, the ranks below its own "
+		  "switch" },
+		{ "10.0.0.9", "3", "8", "4-7",
+		  "TALLY_RANGES=4-7 (environment): rank 3 is not among 4-7, the ranks below its own "
+		  "switch" },
+		{ "10.0.0.9", "0", "8", "0-3,1-7",
+		  "TALLY_RANGES=0-3,1-7 (environment): 0-3 is not within 1-7: name the switch of this "
+		  "rank first, then those above it" },
+		{ "10.0.0.9", "7", "8", "4-8",
+		  "TALLY_RANGES=4-8 (environment): 4-8 reaches beyond the job, which has ranks 0-7 by "
+		  "TALLY_SIZE" },
+		{ "10.0.0.9", "7", "8", "4-7,0-8",
+		  "TALLY_RANGES=4-7,0-8 (environment): 0-8 reaches beyond the job, which has ranks 0-7 "
+		  "by TALLY_SIZE" },
+		{ "10.0.0.9", "0", "65", "",
+		  "TALLY_SIZE=65 (environment): one switch adds up at most 64 ranks: use a tree "
+		  "(tally-switch --parent) and set TALLY_RANGES to the ranks below this one's switch" },
+		{ "10.0.0.9", "10", "100", "5-69",
+		  "TALLY_RANGES=5-69 (environment): 5-69 are 65 ranks, but one switch adds up at most "
+		  "64: use more switches" },
+		{ "inproc", "0", "8", "0-3",
+		  "TALLY_RANGES=0-3 (environment): the switch inside this process has no parent: set "
+		  "TALLY_SWITCH=IP[:port] to a leaf" },
+	};
+#undef WANT
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		clean(state);
+		setenv("TALLY_SWITCH", cases[i].sw, 1);
+		setenv("TALLY_RANK", cases[i].rank, 1);
+		setenv("TALLY_SIZE", cases[i].size, 1);
+		setenv("TALLY_RANGES", cases[i].ranges, 1);
+		refuse(NULL, cases[i].want);
 	}
 }
 
@@ -418,7 +499,7 @@ static void config_set__refusals(void **state)
 	assert_int_equal(config_set(&set, "colour", "3", &error), -1);
 	assert_string_equal(error.text, "unknown option \"colour\"; tally(7) lists them");
 	assert_int_equal(config_set(&set, "size", "many", &error), -1);
-	assert_string_equal(error.text, "size=many (tally_config_set): want 1 to 64, in ranks");
+	assert_string_equal(error.text, "size=many (tally_config_set): want 1 to 1024, in ranks");
 	assert_int_equal(config_set(&set, "size", NULL, &error), -1);
 	assert_int_equal(config_set(&set, NULL, "1", &error), -1);
 	assert_int_equal(config_set(&set, "size", "2", &error), 0);
@@ -472,6 +553,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(config_resolve__every_variable, clean, NULL),
 		cmocka_unit_test_setup_teardown(config_resolve__switch_forms, clean, NULL),
 		cmocka_unit_test_setup_teardown(config_resolve__bad_values, clean, NULL),
+		cmocka_unit_test_setup_teardown(config_resolve__ranges, clean, NULL),
+		cmocka_unit_test_setup_teardown(config_resolve__bad_ranges, clean, NULL),
 		cmocka_unit_test_setup_teardown(config_resolve__job_too_long, clean, NULL),
 		cmocka_unit_test_setup_teardown(config_resolve__rank_and_size, clean, NULL),
 		cmocka_unit_test_setup_teardown(config_resolve__contradictions, clean, NULL),

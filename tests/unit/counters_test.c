@@ -120,10 +120,13 @@ static void counters__each_has_a_packet(void **state)
 		{ .counter = COUNTER_bad_kind, .kind = 15 },
 		{ .counter = COUNTER_bad_flag, .kind = WIRE_ADD32 | WIRE_PARTIAL },
 		{ .counter = COUNTER_bad_length, .len = 127 },
-		/* JOIN, bad_field and gone are of other shapes: agg_join_test, agg_talk_test. */
+		/* JOIN, bad_field and gone are of other shapes: agg_join_test, agg_talk_test;
+		 * what a leaf counts: agg_up_test. */
 	};
 	uint64_t seen = UINT64_C(1) << COUNTER_join | UINT64_C(1) << COUNTER_bad_field |
-			UINT64_C(1) << COUNTER_gone;
+			UINT64_C(1) << COUNTER_gone | UINT64_C(1) << COUNTER_partial |
+			UINT64_C(1) << COUNTER_partial_again | UINT64_C(1) << COUNTER_up_result |
+			UINT64_C(1) << COUNTER_up_stale | UINT64_C(1) << COUNTER_up_status;
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

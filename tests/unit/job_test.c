@@ -119,12 +119,12 @@ static void job_set_world__bits(void **state)
 
 	(void)state;
 	job.members[3].inc = 5;
-	job_set_world(&job, 1);
+	job_set_world(&job, 1, (struct wire_range){ 0, 1 }, false);
 	assert_int_equal(job.all, 1);
 	assert_int_equal(job.members[3].inc, 0);
-	job_set_world(&job, 64);
+	job_set_world(&job, 64, (struct wire_range){ 0, 64 }, false);
 	assert_true(job.all == UINT64_MAX);
-	job_set_world(&job, 33);
+	job_set_world(&job, 33, (struct wire_range){ 0, 33 }, false);
 	assert_true(job.all == UINT64_C(0x1ffffffff));
 }
 
@@ -162,7 +162,7 @@ static void job_silent__and_when_it_was_heard(void **state)
 	struct job job = { .since_ns = 50 };
 
 	(void)state;
-	job_set_world(&job, 3);
+	job_set_world(&job, 3, (struct wire_range){ 0, 3 }, false);
 	assert_int_equal(job_heard(&job, 7), 50);
 	assert_int_equal(job_silent(&job, 1000, 10), 0);
 	job.members[0] = (struct job_member){ .inc = 1, .heard_ns = 100 };

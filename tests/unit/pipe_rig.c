@@ -42,7 +42,17 @@ void rig_open(struct rig *rig, const struct pipe_params *params)
 	rig->now = boot;
 	rig->pipe = pipe_init(rig->mem, params, &boot);
 	assert_non_null(rig->pipe);
+	if (params->leaf) {
+		const struct flow parent = rig_parent();
+
+		pipe_set_parent(rig->pipe, &parent);
+	}
 	rig_wait(rig, RIG_NOW_MS - RIG_BOOT_MS);
+}
+
+struct flow rig_parent(void)
+{
+	return (struct flow){ .ip = 0x0a0000fe, .udp_port = WIRE_PORT };
 }
 
 void rig_close(struct rig *rig)
@@ -83,7 +93,9 @@ static void rig_say_flow(struct rig *rig, const struct flow *flow)
 	struct flow usual = rig_flow(wid);
 	unsigned offset = (uint16_t)(flow->udp_port - usual.udp_port);
 
-	if (wid >= WIRE_WORLD_MAX || offset >= 50)
+	if (flow->ip == rig_parent().ip && flow->udp_port == WIRE_PORT)
+		rig_say(rig, " up");
+	else if (wid >= WIRE_WORLD_MAX || offset >= 50)
 		rig_say(rig, " %08" PRIx32 ":%u", flow->ip, flow->udp_port);
 	else if (offset)
 		rig_say(rig, " w%u+%u", wid, offset);
@@ -132,12 +144,57 @@ static void rig_say_body(struct rig *rig, const struct wire_status *status, uint
 		rig_say(rig, " desc %u %u", status->desc_a[3], status->desc_b[3]);
 }
 
+static void rig_say_join(struct rig *rig, const struct wire_msg *msg)
+{
+	struct wire_join join;
+
+	assert_int_equal(wire_join_parse(&join, msg), WIRE_OK);
+	assert_string_equal(join.name, "job");
+	assert_int_equal(join.port, RIG_PARENT_FROM);
+	assert_int_equal(join.nr_ports, 1);
+	rig_say(rig, "%s wid %u ranks %u inc %" PRIu64 " base %" PRIu64 " P %u S %u world %u",
+		msg->type == WIRE_JOIN ? "JOIN" : "ASK", msg->wid, join.ranks, join.inc, join.base,
+		join.p, join.slots, join.world);
+	if (join.flags)
+		rig_say(rig, " flags %u", join.flags);
+	for (unsigned i = 0; i < join.nr_ranges; i++)
+		rig_say(rig, " %u+%u", join.ranges[i].first, join.ranges[i].nr);
+	if (msg->type == WIRE_JOIN)
+		assert_int_equal(msg->len, join.p > WIRE_BODY ? join.p : WIRE_BODY);
+}
+
+static void rig_say_up(struct rig *rig, const uint8_t *buf, size_t len)
+{
+	struct wire_status body;
+	struct wire_msg msg;
+
+	assert_int_equal(wire_parse(&msg, buf, len), WIRE_OK);
+	rig_say(rig, " | UP ");
+	if (msg.type == WIRE_JOIN || wire_is_ask(&msg)) {
+		rig_say_join(rig, &msg);
+		return;
+	}
+	rig_say(rig, "%s job %u epoch %" PRIu64 " wid %u", print_type(msg.type), msg.job, msg.epoch,
+		msg.wid);
+	if (msg.slot || msg.round)
+		rig_say(rig, " slot %u round %" PRIu32, msg.slot, msg.round);
+	if (msg.type == WIRE_END) {
+		assert_int_equal(wire_status_parse(&body, &msg), WIRE_OK);
+		rig_say_body(rig, &body, msg.len);
+	}
+}
+
 static void rig_say_status(struct rig *rig, const struct flow *to, const uint8_t *buf, size_t len)
 {
 	struct wire_status status;
 	struct wire_msg msg;
 
 	assert_int_equal(wire_parse(&msg, buf, len), WIRE_OK);
+	if (msg.type != WIRE_STATUS) {
+		assert_int_equal(to->ip, rig_parent().ip);
+		rig_say_up(rig, buf, len);
+		return;
+	}
 	assert_int_equal(msg.type, WIRE_STATUS);
 	assert_int_equal(wire_status_parse(&status, &msg), WIRE_OK);
 	rig_say(rig, " | STATUS %s epoch %" PRIu64, print_state(status.state), msg.epoch);
@@ -159,7 +216,7 @@ static void rig_say_result(struct rig *rig)
 	unsigned nr;
 
 	assert_int_equal(wire_parse(&msg, rig->pkt.data, rig->pkt.len), WIRE_OK);
-	assert_int_equal(msg.type, WIRE_RESULT);
+	assert_int_equal(msg.type, rig->pkt.verdict == PIPE_UP ? WIRE_DATA : WIRE_RESULT);
 	print_msg(text, sizeof(text), &msg);
 	rig_say(rig, " | %s >", text);
 	nr = pipe_dests(rig->pipe, &rig->pkt, to);
@@ -184,7 +241,8 @@ const char *rig_send(struct rig *rig, const struct flow *flow, uint32_t len)
 	rig->nr_sent++;
 	rig->text[0] = '\0';
 	rig_say(rig, "%s", counter_infos[rig->pkt.counter].name);
-	if (rig->pkt.verdict == PIPE_MULTICAST || rig->pkt.verdict == PIPE_REPLY)
+	if (rig->pkt.verdict == PIPE_MULTICAST || rig->pkt.verdict == PIPE_REPLY ||
+	    rig->pkt.verdict == PIPE_UP)
 		rig_say_result(rig);
 	else
 		assert_int_equal(rig->pkt.verdict,

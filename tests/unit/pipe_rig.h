@@ -7,6 +7,9 @@
  * destinations, then each STATUS in the queue:
  *	"completed | RESULT ADD32 job 1010 epoch 1010 slot 32 round 0 desc 00000007 len 128 > w0 w1"
  *	"join | STATUS FORMING epoch 1010 wid 0 inc 100 missing 1 len 160 > w0"
+ * What a leaf says to its parent begins with UP and has the fields that count:
+ *	"join | STATUS FORMING ... > w4 | UP ASK wid 4 ranks 3 inc 900 base 0 P 256 S 1 world 16"
+ *	"partial | DATA ADD32 PARTIAL job 7 epoch 2000 slot 32 round 0 wid 4 ... > up"
  * w<n> is the usual address of rank n; w<n>+k is k ports above.  Of a STATUS only what is not the
  * usual is said.
  */
@@ -21,6 +24,7 @@ enum {
 	RIG_PORTS = 2,	    /* data ports of each rank */
 	RIG_BOOT_MS = 1000, /* wall clock at start; the rig then waits until RIG_NOW_MS */
 	RIG_NOW_MS = 1010,
+	RIG_PARENT_FROM = 48880, /* own UDP port of a leaf */
 	RIG_TEXT = 16384,
 };
 
@@ -42,6 +46,8 @@ void rig_close(struct rig *rig);
 void rig_wait(struct rig *rig, uint64_t ms);
 
 struct flow rig_flow(unsigned wid);
+/* Of the switch above a rig whose parameters say that it is a leaf. */
+struct flow rig_parent(void);
 /* len bytes of buf, from flow. */
 const char *rig_send(struct rig *rig, const struct flow *flow, uint32_t len);
 /* What a JOIN of this rank usually says: inc 100 + wid, base as the job named "job" needs it. */

@@ -487,6 +487,73 @@ static void slot_missing__names_who_is_awaited(void **state)
 	assert_int_equal(slot_missing(&f.slot, EPOCH, 0, ALL), 0);
 }
 
+/* --- Leaf ------------------------------------------------------------------------------------- */
+
+static enum slot_verdict leaf_add(struct fixture *f, unsigned wid, uint32_t round, unsigned flags)
+{
+	struct slot_input in = input(f, wid, round);
+
+	in.leaf = true;
+	in.flags = (uint8_t)flags;
+	if (flags & WIRE_EMPTY)
+		in.len = WIRE_PAD;
+	return add(f, &in);
+}
+
+static bool leaf_result(struct fixture *f, uint32_t round, uint16_t len, unsigned flags)
+{
+	struct slot_input in = input(f, 9, round);
+
+	in.len = len;
+	in.flags = (uint8_t)flags;
+	return slot_result(&f->slot, f->values, ROOM, &add_scalar, &in);
+}
+
+static void slot_result__replaces_a_complete_sum_once(void **state)
+{
+	struct fixture f = { 0 };
+
+	(void)state;
+	for (unsigned wid = 0; wid < WORLD - 1; wid++) {
+		leaf_add(&f, wid, 0, 0);
+		assert_false(leaf_result(&f, 0, LEN, 0));
+	}
+	assert_int_equal(leaf_add(&f, WORLD - 1, 0, 0), SLOT_COMPLETE);
+	assert_false(f.slot.cell[0].done);
+	assert_int_equal(leaf_add(&f, 1, 0, 0), SLOT_REPEAT);
+	assert_int_equal(get(f.payload + 4), sum_of(ALL, 0, 1));
+	assert_false(leaf_result(&f, 1, LEN, 0));
+	assert_false(leaf_result(&f, 2, LEN, 0));
+	assert_false(leaf_result(&f, 0, LEN / 2, 0));
+	assert_false(leaf_result(&f, 0, WIRE_PAD, WIRE_EMPTY));
+	assert_true(leaf_result(&f, 0, LEN, WIRE_SATURATED));
+	assert_true(f.slot.cell[0].done);
+	assert_false(leaf_result(&f, 0, LEN, 0));
+	assert_int_equal(leaf_add(&f, 1, 0, 0), SLOT_REPEAT);
+	assert_int_equal(get(f.payload + 4), element(9, 0, 1));
+	assert_int_equal(f.in.flags, WIRE_SATURATED);
+	/* The next round of the cell waits for a result of its own. */
+	for (unsigned wid = 0; wid < WORLD; wid++)
+		leaf_add(&f, wid, 1, 0);
+	leaf_add(&f, 0, 2, 0);
+	assert_false(f.slot.cell[0].done);
+}
+
+static void slot_result__values_from_elsewhere(void **state)
+{
+	struct fixture f = { 0 };
+
+	(void)state;
+	for (unsigned wid = 0; wid < WORLD; wid++)
+		leaf_add(&f, wid, 0, WIRE_EMPTY);
+	assert_int_equal(f.in.flags, WIRE_EMPTY);
+	assert_true(leaf_result(&f, 0, LEN, 0));
+	assert_int_equal(leaf_add(&f, 2, 0, WIRE_EMPTY), SLOT_REPEAT);
+	assert_int_equal(f.in.len, LEN);
+	assert_int_equal(f.in.flags, 0);
+	assert_int_equal(get(f.payload + 12), element(9, 0, 3));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -508,6 +575,8 @@ int main(void)
 		cmocka_unit_test(slot_add__saturation_at_the_last_contribution_is_reported),
 		cmocka_unit_test(slot_add__any_one_lost_packet_leaves_the_sum_exact),
 		cmocka_unit_test(slot_add__late_duplicate_leaves_the_sum_exact),
+		cmocka_unit_test(slot_result__replaces_a_complete_sum_once),
+		cmocka_unit_test(slot_result__values_from_elsewhere),
 		cmocka_unit_test(slot_missing__names_who_is_awaited),
 	};
 

@@ -16,6 +16,7 @@ enum { EXITED_3 = 3 << 8, EXITED_7 = 7 << 8 }; /* as from wait() */
 static struct topology topology;
 static struct runner_options options;
 static struct runner runner;
+static struct runner_switch switches[2];
 
 static void run_make(void)
 {
@@ -28,7 +29,10 @@ static void run_make(void)
 	topology.node[2].name = "s1";
 	topology.nr_jobs = 1;
 	topology.job[0].name = "a-long-name";
+	memset(switches, 0, sizeof(switches));
 	runner.options = &options;
+	runner.sw = switches;
+	runner.nr_switches = 1;
 	runner.nr_ranks = 2;
 	for (unsigned int i = 0; i < 2; i++) {
 		struct runner_rank *k = &runner.rank[i];
@@ -43,9 +47,9 @@ static void run_make(void)
 		k->program.usage.ru_stime.tv_sec = 3 * (int)i;
 		k->program.usage.ru_stime.tv_usec = 750000;
 	}
-	runner.sw.node = &topology.node[2];
-	runner.sw.stopping = true;
-	runner.sw.program.usage.ru_stime.tv_usec = 120000;
+	switches[0].node = &topology.node[2];
+	switches[0].stopping = true;
+	switches[0].program.usage.ru_stime.tv_usec = 120000;
 }
 
 static int print(char **text)
@@ -73,11 +77,11 @@ static void summary_print__tables(void **state)
 
 	(void)state;
 	run_make();
-	switchlog_add(&runner.sw.log, "said before", false);
-	runner.sw.log.mark = 1;
-	switchlog_add(&runner.sw.log, "port totals", false);
-	switchlog_add(&runner.sw.log, "", false);
-	switchlog_add(&runner.sw.log, "rx 5", false);
+	switchlog_add(&switches[0].log, "said before", false);
+	switches[0].log.mark = 1;
+	switchlog_add(&switches[0].log, "port totals", false);
+	switchlog_add(&switches[0].log, "", false);
+	switchlog_add(&switches[0].log, "rx 5", false);
 	assert_int_equal(print(&text), 0);
 	assert_string_equal(text, "\n"
 				  "job          rank  host             exit    wall s     cpu s\n"
@@ -131,15 +135,15 @@ static void summary_print__switch_that_failed_is_said(void **state)
 {
 	(void)state;
 	run_make();
-	runner.sw.program.status = EXITED_3;
+	switches[0].program.status = EXITED_3;
 	switch_check(1, "\nswitch s1:\n  exited with 3\n  cpu");
-	runner.sw.lost = true;
+	switches[0].lost = true;
 	switch_check(1, "  exited with 3 while the ranks were running\n");
-	runner.sw.lost = false;
-	runner.sw.killed = true;
-	runner.sw.program.status = 0;
+	switches[0].lost = false;
+	switches[0].killed = true;
+	switches[0].program.status = 0;
 	switch_check(1, "  exited with 0: it did not end when asked to\n");
-	runner.sw.program.status = SIGKILL;
+	switches[0].program.status = SIGKILL;
 	switch_check(1, "  was killed by signal 9 (Killed): it did not end when asked to\n");
 	runner.rank[1].program.status = EXITED_7;
 	switch_check(7, "  was killed by signal 9");
@@ -151,13 +155,25 @@ static void summary_print__restarts_and_lost_totals(void **state)
 
 	(void)state;
 	run_make();
-	runner.sw.nr_restarts = 3;
+	switches[0].nr_restarts = 3;
 	switch_check(0, "  started again 3 times\n");
-	switchlog_add(&runner.sw.log, "totals of nobody", false);
-	runner.sw.lost = true;
+	switchlog_add(&switches[0].log, "totals of nobody", false);
+	switches[0].lost = true;
 	assert_int_equal(print(&text), 1);
 	assert_null(strstr(text, "totals of nobody"));
 	free(text);
+}
+
+static void summary_print__every_switch_counts(void **state)
+{
+	(void)state;
+	run_make();
+	runner.nr_switches = 2;
+	switches[1].node = &topology.node[0];
+	switches[1].stopping = true;
+	switch_check(0, "\nswitch s1:\n  cpu 0.12 s\n\nswitch h1:\n  cpu 0.00 s\n");
+	switches[1].program.status = EXITED_3;
+	switch_check(1, "\nswitch h1:\n  exited with 3\n");
 }
 
 static void summary_print__what_did_not_run_has_no_table(void **state)
@@ -188,6 +204,7 @@ int main(void)
 		cmocka_unit_test(summary_print__interrupted_is_not_success),
 		cmocka_unit_test(summary_print__switch_that_failed_is_said),
 		cmocka_unit_test(summary_print__restarts_and_lost_totals),
+		cmocka_unit_test(summary_print__every_switch_counts),
 		cmocka_unit_test(summary_print__what_did_not_run_has_no_table),
 	};
 

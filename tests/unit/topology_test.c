@@ -270,6 +270,61 @@ static void topology_load__lists_tabs_and_aliases(void **state)
 	topology_free(t);
 }
 
+static const char *parent(const struct topology *t, const char *name)
+{
+	unsigned int p = node(t, name)->parent;
+
+	return p == TOPOLOGY_NO_NODE ? "" : t->node[p].name;
+}
+
+static void topology_load__tree_is_found_by_its_links(void **state)
+{
+	static const char *const order[] = { "s0", "m2", "m1", "s3", "s1", "s2" };
+	struct topology *t = load_good(DATA "good/tree.yaml");
+
+	(void)state;
+	assert_string_equal(parent(t, "s0"), "");
+	assert_string_equal(parent(t, "m1"), "s0");
+	assert_string_equal(parent(t, "m2"), "s0");
+	assert_string_equal(parent(t, "s2"), "m1");
+	assert_string_equal(parent(t, "s3"), "m2");
+	assert_string_equal(parent(t, "h2"), "s1");
+	assert_string_equal(parent(t, "h4"), "s3");
+	assert_int_equal(node(t, "s0")->depth, 0);
+	assert_int_equal(node(t, "s3")->depth, 2);
+	assert_int_equal(t->nr_switches, 6);
+	for (unsigned int i = 0; i < 6; i++)
+		assert_string_equal(t->node[t->switches[i]].name, order[i]);
+	topology_free(t);
+}
+
+static void topology_load__switches_get_addresses_from_above(void **state)
+{
+	struct topology *t = load_good(DATA "good/tree.yaml");
+
+	(void)state;
+	assert_int_equal(node(t, "s0")->ip, 0x0a0000c8);
+	assert_int_equal(node(t, "s3")->ip, 0x0a0000fe);
+	assert_int_equal(node(t, "s1")->ip, 0x0a0000fd);
+	assert_int_equal(node(t, "m2")->ip, 0x0a0000fb); // .252 is h5's
+	topology_free(t);
+}
+
+static void topology_ranges__of_each_rank(void **state)
+{
+	static const char *const want[] = { "0-1,0-1", "0-1,0-1", "2-2,2-4", "3-4,2-4", "3-4,2-4" };
+	struct topology *t = load_good(DATA "good/tree.yaml");
+
+	(void)state;
+	for (unsigned int k = 0; k < 5; k++)
+		assert_string_equal(topology_ranges(t, &t->job[0], k).text, want[k]);
+	assert_string_equal(topology_ranges(t, &t->job[1], 0).text, "0-0,0-0");
+	topology_free(t);
+	t = load_good(DATA "good/full.yaml");
+	assert_string_equal(topology_ranges(t, &t->job[0], 1).text, "");
+	topology_free(t);
+}
+
 static void topology_load__shipped_files_can_run(void **state)
 {
 	glob_t g;
@@ -320,13 +375,15 @@ static void topology_check_netns__jobs_are_wanted_only_to_run(void **state)
 	topology_free(t);
 }
 
-static void topology_check_netns__two_switches_without_jobs(void **state)
+static void topology_check_netns__networks_of_hosts_without_jobs(void **state)
 {
 	struct topology *t = load_good(DATA "good/p4.json");
 	char *errors = check_netns(t, false, -1);
 
 	(void)state;
-	assert_non_null(strstr(errors, "p4.json:9:9: error: expected one switch, not also s2"));
+	assert_non_null(strstr(errors,
+			       "p4.json:3:9: error: expected s1's address 10.0.0.254 in the "
+			       "network of host h1, 10.0.1.1/24 (set ip of s1)"));
 	free(errors);
 	topology_free(t);
 }
@@ -401,10 +458,13 @@ int main(void)
 		cmocka_unit_test(topology_load__addresses_left_out_are_chosen),
 		cmocka_unit_test(topology_load__p4_tutorial_json),
 		cmocka_unit_test(topology_load__lists_tabs_and_aliases),
+		cmocka_unit_test(topology_load__tree_is_found_by_its_links),
+		cmocka_unit_test(topology_load__switches_get_addresses_from_above),
+		cmocka_unit_test(topology_ranges__of_each_rank),
 		cmocka_unit_test(topology_load__shipped_files_can_run),
 		cmocka_unit_test(topology_check_netns__delay_is_refused),
 		cmocka_unit_test(topology_check_netns__jobs_are_wanted_only_to_run),
-		cmocka_unit_test(topology_check_netns__two_switches_without_jobs),
+		cmocka_unit_test(topology_check_netns__networks_of_hosts_without_jobs),
 		cmocka_unit_test(topology_share_parse__units_and_limits),
 		cmocka_unit_test(topology_number_parse__range_and_text),
 		cmocka_unit_test(topology_job_command__workload_and_run),

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * parent.h - a leaf's way to its parent: behind which port it is, and at which MAC address.
+ *
+ * A socket port leaves that to the kernel.  On framed ports an ARP request goes out of all of them
+ * until it is answered, and now and then later: cables move.
+ */
+#ifndef SWITCH_PARENT_H
+#define SWITCH_PARENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "switch/core/flow.h"
+#include "switch/io/pool.h"
+
+struct lcore;
+
+enum { PARENT_NO_PORT = 0xffff };
+
+struct parent {
+	bool active;	   /* there is one: this switch is a leaf */
+	bool asks;	   /* by ARP */
+	struct flow flow;  /* port: PARENT_NO_PORT until it is found */
+	uint64_t next_ns;  /* of ARP requests */
+	uint64_t nr_early; /* packets for it before it was found: lost */
+};
+
+/* framed: to be sought by ARP, else behind flow->port. */
+void parent_init(struct parent *parent, const struct flow *flow, bool framed);
+/* Asks if it is time to. */
+void parent_tick(struct lcore *lcore);
+/* A frame came in: if it is the parent's answer, or any ARP packet of its own, it tells the way there. */
+void parent_learn(struct lcore *lcore, const struct pkt *pkt);
+
+#endif

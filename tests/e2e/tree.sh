@@ -1,0 +1,176 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Trees of switches: the same results as one switch with all hosts, with and without loss, and a leaf that dies.
+# usage: tests/e2e/tree.sh BUILD_DIR
+set -u
+
+build=$1
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/tally-tree.XXXXXX") || exit 1
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+
+ok() { echo "ok $1"; }
+not_ok()
+{
+	echo "not ok $1: $2"
+	failed=1
+}
+
+for program in tally-fabric tally-switch tally-perf train; do
+	if [ ! -x "$build/$program" ]; then
+		echo "skip tree: $program is not built"
+		exit 0
+	fi
+done
+
+# fabric FILE [OPTION...]: its output is in $tmp/out.
+fabric() { timeout 120 "$build/tally-fabric" run "$@" >"$tmp/out" 2>&1; }
+
+fabric topologies/one-switch-2.yaml --timeout 60
+if [ $? -eq 125 ]; then
+	echo "skip tree: $(head -n 1 "$tmp/out")"
+	exit 0
+fi
+
+said() { grep -E 'error|exited|killed|waiting|IS NOT' "$tmp/out" | head -n 3 | tr '\n' ' '; }
+hash() { sed -n 's/^# Result hash : //p' "$tmp/out"; }
+
+# sums NAME WANT FILE [OPTION...]: exact, and the hash is WANT unless that is empty.
+sums()
+{
+	local name=$1 want=$2
+
+	shift 2
+	if ! fabric "$@" --timeout 100; then
+		not_ok "$name" "$(said)"
+	elif ! grep -q '^# Out of bounds values : 0 OK' "$tmp/out"; then
+		not_ok "$name" "$(grep 'Out of bounds' "$tmp/out")"
+	elif [ -n "$want" ] && [ "$(hash)" != "$want" ]; then
+		not_ok "$name" "result hash $(hash), not $want as with one switch"
+	elif grep -q 'IS NOT THE' "$tmp/out"; then
+		not_ok "$name" "$(said)"
+	else
+		ok "$name"
+	fi
+}
+
+# flat FILE: the same hosts, jobs and seed at one switch.
+flat()
+{
+	awk '/^switches:/ { print "switches: [one]"; skip = 1; next }
+		/^[a-z]+:/ { skip = 0 }
+		skip && /^  s[0-9]/ { next }
+		/\[s[0-9]-p9,/ { next }
+		/\[h[0-9]+, s[0-9]-p[0-9]/ { printf "  - [h%d, one-p%d]\n", ++n, n; next }
+		{ print }' "$1" >"$tmp/flat.yaml"
+}
+
+for size in 2x2 4x8; do
+	flat "topologies/two-level-$size.yaml"
+	sums "tree-flat-$size" '' "$tmp/flat.yaml"
+	want=$(hash)
+	sums "tree-$size" "$want" "topologies/two-level-$size.yaml"
+	sums "tree-loss-$size" "$want" "topologies/two-level-$size.yaml" --loss 1%
+done
+flat topologies/two-level-2x2.yaml
+fabric "$tmp/flat.yaml"
+want=$(hash)
+sums tree-faults "$want" topologies/two-level-2x2.yaml --loss 1% --dup 1% --reorder 1% --seed 11
+sums tree-udp "$want" topologies/two-level-2x2.yaml --driver udp
+
+# three NAME: one more level of switches; links and ranks are written the other way round.
+cat >"$tmp/three.yaml" <<'YAML'
+hosts: [h1, h2, h3, h4]
+switches: {s0: , m1: {parent: s0}, m2: , s1: {parent: m1}, s2: {parent: m1}, s3: {parent: m2}}
+links:
+  - [h1, s1-p1]
+  - [h2, s1-p2]
+  - [h3, s2-p1]
+  - [h4, s3-p1]
+  - [m1-p1, s1-p9]
+  - [m1-p2, s2-p9]
+  - [m2-p1, s3-p9]
+  - [m1-p9, s0-p1]
+  - [m2-p9, s0-p2]
+jobs:
+  - name: sums
+    ranks: [h1, h2, h3, h4]
+    workload: {sizes: [4K, 64K, 1M], dtype: float32, op: sum, iterations: 5, check: 1}
+YAML
+sums tree-three-levels "$want" "$tmp/three.yaml" --loss 1%
+
+# What is wrong is said by name.
+sed 's/ranks: \[h1, h2, h3, h4\]/ranks: [h1, h3, h2, h4]/' topologies/two-level-2x2.yaml >"$tmp/order.yaml"
+fabric "$tmp/order.yaml"
+if [ $? -eq 2 ] && grep -q 'order.yaml:.*rank 2 (h2) apart from rank 0; this order works: \[h1, h2, h3, h4\]' "$tmp/out"; then
+	ok tree-order-refused
+else
+	not_ok tree-order-refused "$(head -n 3 "$tmp/out" | tr '\n' ' ')"
+fi
+
+# job COMMAND [ENV]: the 2x2 tree in $tmp/job.yaml with another job, and switches that are started again.
+job()
+{
+	sed -e '/^jobs:/,$d' -e '/^  s[0-9]:/s/}/, restart: always}/' topologies/two-level-2x2.yaml
+	printf 'jobs:\n  - name: job\n    ranks: [h1, h2, h3, h4]\n    env: {%s}\n    run: |\n' "${2-}"
+	printf '%s\n' "$1" | sed 's/^/      /'
+}
+
+# named NAME RANKS TEXT: the ranks that are there name those that are not.
+named()
+{
+	job "case \$TALLY_RANK in $2) exec tally-perf -b 4K -e 4K -n 1;; esac" \
+		'TALLY_JOIN_TIMEOUT: 1' >"$tmp/job.yaml"
+	fabric "$tmp/job.yaml"
+	if grep -qF -- "$3" "$tmp/out"; then
+		ok "$1"
+	else
+		not_ok "$1" "$(said)"
+	fi
+}
+named tree-absent-leaf '0|1' 'ranks 2-3 of 4 (behind another switch) did not join within 1.0 s'
+named tree-absent-rank '0|1|2' 'rank 3 of 4 did not join within 1.0 s'
+
+# A switch dies in the middle and is started again: the ranks say so, training goes on, with the same end.
+# Only the fabric's own processes are seen from inside, and can be reached.
+data=$PWD/host/examples/data/$(basename host/examples/data/digits.*)
+weights() { sed -n 's/^\(weights hash .*\)/\1/p' "$tmp/out"; }
+
+# killed IP: the switch with this address dies after the first epoch.
+killed()
+{
+	job "
+cd \$RUNTIME_DIRECTORY || exit 1
+if [ \$TALLY_RANK != 0 ]; then
+	exec train --data '$data' --epochs 4 --restarts 3
+fi
+(until grep -q 'epoch 1' out; do sleep 0.02; done
+for p in /proc/[0-9]*; do
+	tr '\\0' ' ' <\$p/cmdline | grep -q '^tally-switch .*--ip $1 ' && kill -9 \${p#/proc/}
+done) 2>/dev/null &
+(train --data '$data' --epochs 4 --restarts 3; echo \$? >rc) | tee out
+exit \$(cat rc)" >"$tmp/job.yaml"
+	fabric "$tmp/job.yaml" --timeout 100
+}
+job "exec train --data '$data' --epochs 4" >"$tmp/job.yaml"
+fabric "$tmp/job.yaml" --timeout 100
+want=$(weights)
+[ -n "$want" ] || not_ok tree-training "$(said)"
+while read -r name ip texts; do
+	killed "$ip"
+	why=
+	IFS='|' read -r -a parts <<<"$texts"
+	for part in "${parts[@]}" 'started again' '1 restarts'; do
+		grep -qF -- "$part" "$tmp/out" || why+="nobody said '$part'; "
+	done
+	[ "$(weights)" = "$want" ] || why+="$(weights), not $want"
+	if [ -z "$why" ]; then
+		ok "$name"
+	else
+		not_ok "$name" "$why $(said)"
+	fi
+done <<'CASES'
+tree-leaf-killed 10.0.0.253 the switch 10.0.0.253:48880 lost the state of job job|rank 0 of 4, or the switch it is behind, restarted
+tree-root-killed 10.0.0.254 a switch above the switch 10.0.0.253:48880 lost the state of job job
+CASES
+exit $failed

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// check.c - what every rank contributes, and whether what comes back is right, by naive loops.
+//
+// Contributions differ by rank, life, epoch, operation and element, so that whatever is added
+// twice, left out, or taken from another epoch changes the sum.
+#include "tests/sim/sim.h"
+
+#include <string.h>
+
+#include "proto/print.h"
+#include "tests/sim/mutant.h"
+
+enum { MARK = 32, BLOCK = 256 };
+
+static uint32_t mix32(uint32_t x)
+{
+	x ^= x >> 16;
+	x *= UINT32_C(0x7feb352d);
+	x ^= x >> 15;
+	x *= UINT32_C(0x846ca68b);
+	return x ^ x >> 16;
+}
+
+/* What a rank's salt makes of consecutive elements. */
+static void elements(const struct piece *row, uint32_t salt, unsigned kind, uint32_t *out)
+{
+	uint32_t base = salt + row->op * UINT32_C(0x9e3779b1) + row->first;
+	unsigned shift = 0;
+
+	if (kind == WIRE_ADD32SAT) /* of one sign, since the order of additions is not known */
+		shift = row->op % 2 ? 1 : 5;
+	if (kind == WIRE_ADD16)
+		shift = 16;
+	for (uint32_t i = 0; i < row->count; i++)
+		out[i] = mix32(base + i) >> shift;
+}
+
+static uint8_t exponent(uint32_t salt, unsigned op, uint32_t block)
+{
+	return (uint8_t)mix32(salt + op * UINT32_C(0x9e3779b1) + (block << 16) + 7);
+}
+
+/* Whether the rank has a value that is no number in the segment. */
+static bool nonfinite(uint32_t salt, unsigned op, uint32_t first)
+{
+	return mix32(salt + op + first + 99) % 8 == 0;
+}
+
+/* --- Epochs ----------------------------------------------------------------------------------- */
+
+static struct epoch *epoch_find(struct world *w, uint64_t epoch)
+{
+	unsigned kept = w->nr_epochs < SIM_EPOCHS ? w->nr_epochs : SIM_EPOCHS;
+
+	for (unsigned i = 0; i < kept; i++)
+		if (w->epochs[i].epoch == epoch)
+			return &w->epochs[i];
+	return NULL;
+}
+
+void check_enter(struct world *w, const struct sim_job *job, unsigned r)
+{
+	struct rank *rank = &w->job[job->index].rank[r];
+	uint64_t number = rank->session.epoch;
+	struct epoch *epoch = epoch_find(w, number);
+
+	if (!epoch) {
+		epoch = &w->epochs[w->nr_epochs++ % SIM_EPOCHS];
+		*epoch = (struct epoch){ .epoch = number, .job = job->index };
+	}
+	if (epoch->job != job->index)
+		sim_fail(w, "epoch %lu is given to %s and to %s", (unsigned long)number,
+			 w->job[epoch->job].name, job->name);
+	if (epoch->rank[r].entered)
+		sim_fail(w, "%s rank %u enters epoch %lu twice", job->name, r,
+			 (unsigned long)number);
+	if (number <= rank->last_epoch)
+		sim_fail(w, "%s rank %u enters epoch %lu after %lu", job->name, r,
+			 (unsigned long)number, (unsigned long)rank->last_epoch);
+	rank->last_epoch = number;
+	rank->epoch = epoch;
+	epoch->rank[r] = (struct entry){
+		.entered = true,
+		.deviant = rank->deviant && !job->deviant_world,
+		.life = rank->life,
+		.salt = (uint32_t)sim_mix(job->seed + number * 64 + r +
+					  ((uint64_t)rank->life << 48)),
+	};
+}
+
+/* --- Contributions ---------------------------------------------------------------------------- */
+
+static void put(uint8_t *at, const uint32_t *values, uint32_t nr, unsigned kind)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		if (kind == WIRE_ADD16)
+			wire_put16(at + 2 * i, (uint16_t)values[i]);
+		else
+			wire_put32(at + 4 * i, values[i]);
+}
+
+void check_fill(const struct world *w, const struct sim_job *job, unsigned r, unsigned op,
+		const struct coll_chunk *c, uint8_t *payload)
+{
+	const struct rank *rank = &job->rank[r];
+	const struct piece row = { .op = op, .first = (uint32_t)c->first, .count = c->count };
+	uint32_t salt = rank->epoch->rank[r].salt, width = c->kind == WIRE_ADD16 ? 2 : 4;
+	uint32_t values[SIM_P / 2];
+
+	if (w->mutant && !c->fresh)
+		salt += mutant_salt(w);
+	elements(&row, salt, c->kind, values);
+	put(payload, values, c->count, c->kind);
+	memset(payload + c->count * width, 0, c->len - c->count * width);
+}
+
+void check_exponents(struct world *w, const struct sim_job *job, unsigned r, unsigned op,
+		     const struct coll_chunk *c)
+{
+	uint32_t salt = job->rank[r].epoch->rank[r].salt;
+
+	(void)w;
+	for (uint32_t b = 0; b * BLOCK < c->count; b++)
+		c->e[WIRE_E_EXP + b] = exponent(salt, op, (uint32_t)c->first / BLOCK + b);
+	if (c->count && nonfinite(salt, op, (uint32_t)c->first))
+		c->e[WIRE_E_ORIGIN + r / 255] = (uint8_t)(255 - r % 255);
+}
+
+/* --- Results ---------------------------------------------------------------------------------- */
+
+static void fold_one(uint32_t *sum, uint32_t value, unsigned kind, uint8_t *flags)
+{
+	if (kind == WIRE_MAX32) {
+		*sum = (int32_t)value > (int32_t)*sum ? value : *sum;
+	} else if (kind == WIRE_ADD32SAT && *sum + value > INT32_MAX) { /* both are below 2^31 */
+		*sum = INT32_MAX;
+		*flags = WIRE_SATURATED;
+	} else {
+		*sum += value;
+	}
+}
+
+static void fold(uint32_t *sums, const uint32_t *values, unsigned kind, struct expected *e)
+{
+	for (uint32_t i = 0; i < e->piece.count; i++)
+		if (kind == WIRE_ADD32 || kind == WIRE_ADD16)
+			sums[i] += values[i];
+		else
+			fold_one(&sums[i], values[i], kind, &e->flags);
+}
+
+/* All ranks of the epoch must be known: the sum needs them all. */
+static void members_check(struct world *w, const struct sim_job *job, const struct epoch *epoch,
+			  unsigned op)
+{
+	/* An operation without data holds up nobody else's. */
+	bool held = op == job->deviant_op ||
+		    (op > job->deviant_op && job->work[job->deviant_op].count);
+
+	for (unsigned r = 0; r < job->world; r++) {
+		if (!epoch->rank[r].entered)
+			sim_fail(w, "%s: a result of epoch %lu, which rank %u never entered",
+				 job->name, (unsigned long)epoch->epoch, r);
+		if (epoch->rank[r].deviant && held)
+			sim_fail(w, "%s: a result of operation %u, about which rank %u differs",
+				 job->name, op, r);
+	}
+}
+
+static void expect(struct world *w, const struct sim_job *job, const struct epoch *epoch,
+		   struct expected *e)
+{
+	unsigned kind = job->work[e->piece.op].kind;
+	uint32_t sums[SIM_P / 2], values[SIM_P / 2];
+
+	members_check(w, job, epoch, e->piece.op);
+	e->flags = 0;
+	elements(&e->piece, epoch->rank[0].salt, kind, sums);
+	for (unsigned r = 1; r < job->world; r++) {
+		elements(&e->piece, epoch->rank[r].salt, kind, values);
+		fold(sums, values, kind, e);
+	}
+	put(e->bytes, sums, e->piece.count, kind);
+}
+
+/* What was computed for one rank is kept for the others. */
+static const struct expected *expected(struct world *w, const struct sim_job *job,
+				       const struct epoch *epoch, unsigned op,
+				       const struct coll_chunk *c)
+{
+	const struct piece piece = { .op = op, .first = (uint32_t)c->first, .count = c->count };
+	struct expected *e =
+		&w->expected[(piece.first / MARK + op * 37 + job->index * 85) % SIM_EXPECTED];
+
+	if (e->run == w->run && e->epoch == epoch->epoch && e->job == job->index &&
+	    memcmp(&e->piece, &piece, sizeof(piece)) == 0)
+		return e;
+	e->run = w->run;
+	e->epoch = epoch->epoch;
+	e->job = job->index;
+	e->piece = piece;
+	expect(w, job, epoch, e);
+	return e;
+}
+
+static void mark(struct world *w, const struct sim_job *job, unsigned r, unsigned op,
+		 uint32_t first)
+{
+	uint64_t *marks = w->job[job->index].rank[r].marks[op % COLL_OPS];
+	uint32_t bit = first / MARK;
+
+	if (bit / 64 >= SIM_MARKS || first % MARK)
+		sim_fail(w, "%s rank %u: a chunk at element %u", job->name, r, first);
+	if (marks[bit / 64] >> bit % 64 & 1)
+		sim_fail(w, "%s rank %u: operation %u element %u is delivered twice", job->name, r,
+			 op, first);
+	marks[bit / 64] |= UINT64_C(1) << bit % 64;
+}
+
+void check_data(struct world *w, struct sim_job *job, unsigned r, unsigned op,
+		const struct coll_chunk *c, const uint8_t *payload)
+{
+	const struct epoch *epoch = job->rank[r].epoch;
+	const struct expected *e;
+	size_t len;
+
+	if (op >= job->nr_ops || c->first + c->count > job->work[op].count)
+		sim_fail(w, "%s rank %u: a result of operation %u element %lu", job->name, r, op,
+			 (unsigned long)c->first);
+	e = expected(w, job, epoch, op, c);
+	len = (size_t)c->count * job->work[op].width;
+	if (memcmp(payload, e->bytes, len) != 0)
+		sim_fail(w, "%s rank %u: wrong sum, epoch %lu operation %u, elements from %lu",
+			 job->name, r, (unsigned long)epoch->epoch, op, (unsigned long)c->first);
+	if (c->flags != e->flags)
+		sim_fail(w, "%s rank %u: operation %u has flags %x instead of %x", job->name, r, op,
+			 c->flags, e->flags);
+	mark(w, job, r, op, e->piece.first);
+	w->checked += c->count;
+}
+
+void check_agreed(struct world *w, struct sim_job *job, unsigned r, unsigned op,
+		  const struct coll_chunk *c)
+{
+	const struct epoch *epoch = job->rank[r].epoch;
+	uint8_t origin[WIRE_E_ORIGIN_LEN] = { 0 };
+
+	if (op >= job->nr_ops)
+		sim_fail(w, "%s rank %u: exponents of operation %u", job->name, r, op);
+	for (unsigned i = 0; i < job->world; i++)
+		if (epoch->rank[i].deviant && op == job->deviant_op)
+			sim_fail(w, "%s rank %u: operation %u is agreed, and rank %u differs",
+				 job->name, r, op, i);
+	for (uint32_t b = 0; b * BLOCK < c->count; b++) {
+		uint32_t block = (uint32_t)c->first / BLOCK + b;
+		uint8_t max = 0;
+
+		for (unsigned i = 0; i < job->world; i++) {
+			uint8_t e = exponent(epoch->rank[i].salt, op, block);
+
+			max = e > max ? e : max;
+		}
+		if (c->e[WIRE_E_EXP + b] != max)
+			sim_fail(w, "%s rank %u: wrong exponent, operation %u block %u: %u, not %u",
+				 job->name, r, op, block, c->e[WIRE_E_EXP + b], max);
+	}
+	for (unsigned i = job->world; c->count && i-- > 0;)
+		if (nonfinite(epoch->rank[i].salt, op, (uint32_t)c->first))
+			origin[0] = (uint8_t)(255 - i);
+	if (c->count && memcmp(c->e + WIRE_E_ORIGIN, origin, sizeof(origin)) != 0)
+		sim_fail(w, "%s rank %u: operation %u names another rank's NaN", job->name, r, op);
+	w->checked++;
+}
+
+/* Every chunk of the operation was delivered, once. */
+void check_finished(struct world *w, struct sim_job *job, unsigned r)
+{
+	const struct rank *rank = &job->rank[r];
+	const struct work *work = &job->work[rank->finished];
+	uint32_t p = session_status(&rank->session)->p, nr = 0, per;
+
+	for (unsigned i = 0; i < SIM_MARKS; i++)
+		nr += (uint32_t)__builtin_popcountll(rank->marks[rank->finished % COLL_OPS][i]);
+	per = work->width ? p / work->width : 1;
+	if (nr != (work->count + per - 1) / per)
+		sim_fail(w, "%s rank %u: operation %u ends after %u of %u chunks", job->name, r,
+			 rank->finished, nr, (work->count + per - 1) / per);
+}
+
+/* --- Blame ------------------------------------------------------------------------------------ */
+
+void check_blame(struct world *w, struct sim_job *job, unsigned r, const struct wire_status *st)
+{
+	uint8_t cause = st->cause;
+	uint16_t wid = st->wid_a;
+	const struct rank *culprit = &job->rank[wid < job->world ? wid : 0];
+	/* A leaf that restarts speaks for its ranks. */
+	bool right = false, leaf = w->nr_switches > 1 && w->switch_crashed;
+
+	if (w->mutant && mutant_blames(w))
+		cause = WIRE_CAUSE_ABORTED;
+	if (cause == WIRE_CAUSE_NONE)
+		return;
+	if (cause == WIRE_CAUSE_PROTOCOL)
+		right = w->switch_crashed;
+	else if (wid >= job->world)
+		right = false;
+	else if (cause == WIRE_CAUSE_RESTARTED)
+		right = culprit->blamed_restart || (job->deviant != SIM_NONE && job->deviant_world);
+	else if (cause == WIRE_CAUSE_ABORTED)
+		right = culprit->blamed_abort;
+	else if (cause == WIRE_CAUSE_LEFT)
+		right = culprit->blamed_left;
+	else if (cause == WIRE_CAUSE_GONE)
+		right = culprit->blamed_gone;
+	else if (cause == WIRE_CAUSE_MISMATCH)
+		right = job->deviant == wid || job->deviant == st->wid_b;
+	if (!right && !leaf)
+		sim_fail(w, "%s rank %u: its epoch is over, %s, rank %u: but that is not so",
+			 job->name, r, print_cause(cause), wid);
+	if (cause != WIRE_CAUSE_MISMATCH)
+		return;
+	job->mismatches++;
+	if (job->deviant == r)
+		job->rank[r].deviant = false;
+}

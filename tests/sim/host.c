@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// host.c - a rank of a job: the product's session and operations, and an application above them.
+//
+// The application issues its row of operations, anew after each fault, and leaves when it is
+// through: at once, or when all ranks are.  Whoever has left is started again if another has to
+// begin anew.
+#include "tests/sim/sim.h"
+
+#include <string.h>
+
+#include "tests/sim/mutant.h"
+
+enum { BURST = 16 };
+
+static const uint64_t probe_gap_ns = 50 * SIM_MS;
+
+static struct sim_job *host_job(struct world *w, unsigned n)
+{
+	return &w->job[w->node[n].job];
+}
+
+/* --- Lives ------------------------------------------------------------------------------------ */
+
+static void host_later(struct world *w, unsigned n, uint64_t at_ns)
+{
+	host_rank(w, n)->booting = true;
+	world_event(w, &(struct event){ .type = EVENT_BOOT, .node = (uint8_t)n }, at_ns);
+}
+
+void host_visit(struct world *w, struct sim_job *job)
+{
+	job->calm = w->calm;
+	for (unsigned r = 0; r < job->world; r++) {
+		job->rank[r].done_epoch = 0;
+		job->rank[r].lingers = false;
+		host_later(w, job->node[r], w->now_ns + sim_span(w, 5 * SIM_MS));
+	}
+}
+
+static uint16_t host_port(const struct world *w, unsigned n, const struct rank *rank)
+{
+	unsigned lives = w->traits.same_port ? 0 : rank->life % 1000;
+
+	return (uint16_t)(1000 * (n + 1) + lives);
+}
+
+void host_boot(struct world *w, unsigned n)
+{
+	struct sim_job *job = host_job(w, n);
+	struct rank *rank = host_rank(w, n);
+	struct node *node = &w->node[n];
+	const struct coll_params cp = {
+		.slots = job->slots, .p = job->p, .rto_min_ns = SIM_MS, .rto_max_ns = 100 * SIM_MS
+	};
+	bool deviant = rank->life ? rank->deviant : job->deviant == node->rank;
+	bool wrong_world = deviant && job->deviant_world;
+	struct rank next = { .coll = coll_init(rank->coll, &cp),
+			     .life = rank->life + 1,
+			     .deviant = deviant,
+			     .inc = sim_mix(w->seed << 32 ^ (n << 16) ^ (rank->life + 1)) | 1,
+			     .silent_ns = rank->silent_ns,
+			     .last_epoch = rank->last_epoch,
+			     .blamed_restart = rank->life > 0,
+			     .blamed_abort = rank->blamed_abort,
+			     .blamed_left = rank->blamed_left,
+			     .blamed_gone = rank->blamed_gone };
+
+	if (w->mutant == MUTANT_SAME_INC && rank->inc)
+		next.inc = rank->inc;
+	next.port = host_port(w, n, &next);
+	*rank = next;
+	session_init(&rank->session,
+		     &(struct session_params){ .name = job->name,
+					       .inc = rank->inc,
+					       .rank = node->rank,
+					       .world = (uint16_t)(job->world + wrong_world),
+					       .slots = job->slots,
+					       .p = job->p,
+					       .port = rank->port,
+					       .nr_ports = 1 },
+		     w->now_ns);
+	if (w->nr_switches > 1) {
+		rank->session.join.nr_ranges = 2;
+		rank->session.join.ranges[0] = job->range[node->rank];
+		rank->session.join.ranges[1] =
+			(struct wire_range){ 0, (uint16_t)(job->world + wrong_world) };
+	}
+	node->up = true;
+	node->paused = false;
+	trace_note(w, "rank boots", n, rank->life);
+	if (rank->life > 1)
+		host_again(w, job);
+	w->ready |= 1u << n;
+}
+
+void host_crash(struct world *w, unsigned n)
+{
+	struct rank *rank = host_rank(w, n);
+
+	w->node[n].up = false;
+	net_flush(w, &w->node[n]);
+	rank->blamed_gone = true;
+	rank->done_epoch = 0;
+	rank->booting = true;
+}
+
+void host_again(struct world *w, struct sim_job *job)
+{
+	for (unsigned r = 0; r < job->world; r++) {
+		struct rank *rank = &job->rank[r];
+
+		if (rank->booting || !rank->blamed_left || !rank->done_epoch)
+			continue;
+		if (w->node[job->node[r]].up && rank->session.state != SESSION_LEAVING)
+			continue;
+		host_crash(w, job->node[r]);
+		host_later(w, job->node[r], w->now_ns + sim_span(w, 20 * SIM_MS));
+	}
+}
+
+/* All have left: perhaps once more, and if the switch may not know it, certainly. */
+static void host_left(struct world *w, struct sim_job *job)
+{
+	bool again = false;
+
+	for (unsigned r = 0; r < job->world; r++) {
+		const struct rank *rank = &job->rank[r];
+
+		if (rank->booting || w->node[job->node[r]].up || !rank->done_epoch)
+			return;
+		again = again || rank->lingers;
+	}
+	/* What a leaf says of leaving to its parent it says once: if that is lost, a visit repairs it. */
+	again = again || (w->nr_switches > 1 && !job->calm);
+	if (job->visits > 1 && !w->calm) {
+		job->visits--;
+		again = true;
+	}
+	if (again)
+		host_visit(w, job);
+	else
+		job->done = true;
+}
+
+/* Whether a rank waits for an epoch after the one that others have left with all done. */
+static bool host_awaited(const struct world *w, const struct sim_job *job)
+{
+	for (unsigned r = 0; r < job->world; r++)
+		if (w->node[job->node[r]].up && !job->rank[r].done_epoch &&
+		    job->rank[r].session.state != SESSION_RUNNING)
+			return true;
+	return false;
+}
+
+static void host_exit(struct world *w, unsigned n, bool acknowledged)
+{
+	struct rank *rank = host_rank(w, n);
+
+	w->node[n].up = false;
+	net_flush(w, &w->node[n]);
+	rank->blamed_gone = true;
+	rank->lingers = !acknowledged;
+	trace_note(w, "rank has left", n, acknowledged);
+	if (host_awaited(w, host_job(w, n)))
+		host_again(w, host_job(w, n));
+	else
+		host_left(w, host_job(w, n));
+}
+
+/* --- Sending ---------------------------------------------------------------------------------- */
+
+static void host_send(struct world *w, unsigned n, const void *data, size_t len)
+{
+	const struct sending s = { .from = (uint8_t)n,
+				   .to = w->node[n].parent,
+				   .src_port = host_rank(w, n)->port,
+				   .dst_port = WIRE_PORT,
+				   .data = data,
+				   .len = len };
+
+	net_send(w, &s);
+}
+
+static void host_probe(struct world *w, unsigned n, uint16_t slot, uint32_t round)
+{
+	struct rank *rank = host_rank(w, n);
+	const struct wire_msg msg = { .type = WIRE_KEEPALIVE,
+				      .job = rank->session.job,
+				      .epoch = rank->session.epoch,
+				      .slot = slot,
+				      .round = round,
+				      .wid = w->node[n].rank };
+	uint8_t buf[SIM_ROOM] = { 0 };
+
+	wire_build(buf, &msg);
+	rank->probe_ns = w->now_ns;
+	host_send(w, n, buf, WIRE_HEADER + WIRE_BODY);
+}
+
+static unsigned host_op(const struct rank *rank, const struct coll_chunk *chunk)
+{
+	return rank->finished + (chunk->op + COLL_OPS - rank->finished % COLL_OPS) % COLL_OPS;
+}
+
+static void host_transmit(struct world *w, unsigned n, const struct coll_chunk *chunk)
+{
+	struct rank *rank = host_rank(w, n);
+	const struct wire_msg msg = { .type = WIRE_DATA,
+				      .kind = chunk->kind,
+				      .job = rank->session.job,
+				      .epoch = rank->session.epoch,
+				      .slot = chunk->slot,
+				      .round = chunk->round,
+				      .desc = chunk->desc,
+				      .wid = w->node[n].rank };
+	uint8_t buf[SIM_ROOM];
+
+	if (chunk->lane == COLL_E) {
+		if (chunk->fresh)
+			check_exponents(w, host_job(w, n), msg.wid, host_op(rank, chunk), chunk);
+		memcpy(buf + WIRE_HEADER, chunk->e, chunk->len);
+	} else {
+		check_fill(w, host_job(w, n), msg.wid, host_op(rank, chunk), chunk,
+			   buf + WIRE_HEADER);
+	}
+	wire_build(buf, &msg);
+	host_send(w, n, buf, WIRE_HEADER + chunk->len);
+	if (chunk->probe)
+		host_probe(w, n, chunk->slot, chunk->round);
+}
+
+/* --- The application -------------------------------------------------------------------------- */
+
+/* The row begins anew, with whoever has left. */
+static void host_over(struct world *w, unsigned n)
+{
+	struct rank *rank = host_rank(w, n);
+
+	rank->in_epoch = false;
+	rank->posted = rank->finished = 0;
+	rank->done_epoch = 0;
+	host_again(w, host_job(w, n));
+}
+
+static void host_post(struct world *w, struct sim_job *job, struct rank *rank)
+{
+	while (rank->posted < job->nr_ops && w->now_ns >= rank->post_ns &&
+	       w->now_ns >= rank->silent_ns && coll_outstanding(rank->coll) < COLL_OPS) {
+		const struct work *work = &job->work[rank->posted];
+		bool wrong = rank->deviant && !job->deviant_world &&
+			     rank->posted == job->deviant_op;
+		const struct coll_args args = { .desc = { .count = work->count +
+								   (wrong && work->count),
+							  .collective = WIRE_ALLREDUCE,
+							  .root = wrong && !work->count,
+							  .world = job->world },
+						.form = work->form,
+						.kind = work->kind,
+						.width = work->width };
+
+		if (coll_start(rank->coll, &args) < 0)
+			sim_fail(w, "an operation is refused");
+		memset(rank->marks[rank->posted % COLL_OPS], 0, sizeof(rank->marks[0]));
+		rank->posted++;
+		rank->post_ns = w->now_ns + sim_span(w, w->traits.think_ns);
+	}
+}
+
+static bool host_all_finished(const struct sim_job *job)
+{
+	for (unsigned r = 0; r < job->world; r++)
+		if (!job->rank[r].done_epoch || job->rank[r].done_epoch != job->rank[0].done_epoch)
+			return false;
+	return true;
+}
+
+static void host_leave(struct world *w, unsigned n)
+{
+	struct rank *rank = host_rank(w, n);
+
+	rank->blamed_left = true;
+	rank->in_epoch = false;
+	if (w->mutant == MUTANT_NO_LEAVE)
+		host_exit(w, n, true);
+	else
+		session_leave(&rank->session, w->now_ns);
+}
+
+/* Between operations a rank is silent and would not learn that the others begin anew. */
+static void host_finished(struct world *w, unsigned n)
+{
+	struct sim_job *job = host_job(w, n);
+	struct rank *rank = host_rank(w, n);
+
+	if (!rank->done_epoch) {
+		rank->done_epoch = rank->session.epoch;
+		rank->leave_ns = w->now_ns + sim_span(w, 2 * SIM_MS);
+	}
+	if (job->wait && !host_all_finished(job)) {
+		if (w->now_ns >= rank->probe_ns + probe_gap_ns)
+			host_probe(w, n, 0, 0);
+	} else if (w->now_ns >= rank->leave_ns) {
+		host_leave(w, n);
+	}
+}
+
+static void host_operations(struct world *w, unsigned n)
+{
+	struct sim_job *job = host_job(w, n);
+	struct rank *rank = host_rank(w, n);
+	struct coll_chunk out[BURST];
+	unsigned nr;
+
+	host_post(w, job, rank);
+	do {
+		nr = coll_output(rank->coll, out, BURST, w->now_ns);
+		for (unsigned i = 0; i < nr; i++)
+			host_transmit(w, n, &out[i]);
+	} while (nr == BURST);
+	while (coll_finish(rank->coll) >= 0) {
+		check_finished(w, job, w->node[n].rank);
+		rank->finished++;
+	}
+	if (rank->finished == job->nr_ops)
+		host_finished(w, n);
+}
+
+/* --- Receiving -------------------------------------------------------------------------------- */
+
+static void host_result(struct world *w, unsigned n, const struct wire_msg *msg)
+{
+	struct sim_job *job = host_job(w, n);
+	struct rank *rank = host_rank(w, n);
+	unsigned r = w->node[n].rank;
+	struct coll_chunk chunk;
+
+	switch (coll_input(rank->coll, msg, &chunk, w->now_ns)) {
+	case COLL_TAKEN_D:
+		check_data(w, job, r, host_op(rank, &chunk), &chunk, msg->payload);
+		if (w->mutant == MUTANT_TWICE && sim_draw(w, 50) == 0)
+			check_data(w, job, r, host_op(rank, &chunk), &chunk, msg->payload);
+		break;
+	case COLL_TAKEN_E:
+		check_agreed(w, job, r, host_op(rank, &chunk), &chunk);
+		break;
+	case COLL_DROPPED:
+		break;
+	case COLL_MISMATCH:
+		sim_fail(w, "node %u: a result with another descriptor", n);
+	case COLL_BROKEN:
+		sim_fail(w, "node %u: a result without values", n);
+	}
+}
+
+static void host_begun(struct world *w, unsigned n)
+{
+	struct rank *rank = host_rank(w, n);
+	const struct wire_status *st = session_status(&rank->session);
+	const struct coll_epoch epoch = { .job = rank->session.job,
+					  .epoch = rank->session.epoch,
+					  .wid = w->node[n].rank,
+					  .slots = st->slots,
+					  .p = st->p };
+
+	host_over(w, n);
+	check_enter(w, host_job(w, n), w->node[n].rank);
+	coll_begin(rank->coll, &epoch);
+	rank->in_epoch = true;
+	rank->post_ns = w->now_ns;
+	trace_note(w, "rank enters an epoch", n, rank->session.epoch);
+}
+
+/*
+ * Expected only if somebody is wrong on purpose, or slots are short, which is then put right; or
+ * if packets of the rank's life before arrive that late that it seems to live on.
+ */
+static void host_gave_up(struct world *w, unsigned n)
+{
+	struct sim_job *job = host_job(w, n);
+	struct rank *rank = host_rank(w, n);
+	const struct wire_status *st = session_status(&rank->session);
+
+	if (rank->session.failure != SESSION_WAS_REFUSED)
+		sim_fail(w, "node %u: joining failed, why: %u", n, rank->session.failure);
+	if (!(st->cause == WIRE_CAUSE_PARAMETERS && job->deviant != SIM_NONE &&
+	      job->deviant_world) &&
+	    !(st->cause == WIRE_CAUSE_NO_SLOTS && w->tight) &&
+	    !(st->cause == WIRE_CAUSE_DUPLICATE_RANK && rank->life > 1))
+		sim_fail(w, "node %u: refused for 5 s, cause %u", n, st->cause);
+	if (st->cause == WIRE_CAUSE_PARAMETERS && st->field != WIRE_FIELD_WORLD)
+		sim_fail(w, "node %u: refused because of field %u", n, st->field);
+	job->mismatches++;
+	if (st->cause == WIRE_CAUSE_PARAMETERS)
+		rank->deviant = false;
+	host_crash(w, n);
+	host_later(w, n, w->now_ns + sim_span(w, 20 * SIM_MS));
+}
+
+static void host_event(struct world *w, unsigned n, enum session_event event,
+		       const struct wire_msg *msg)
+{
+	struct rank *rank = host_rank(w, n);
+
+	switch (event) {
+	case SESSION_BEGUN:
+		host_begun(w, n);
+		break;
+	case SESSION_OVER:
+		check_blame(w, host_job(w, n), w->node[n].rank, session_status(&rank->session));
+		host_over(w, n);
+		w->overs++;
+		break;
+	case SESSION_REPLY:
+		if (rank->in_epoch)
+			coll_answer(rank->coll, session_status(&rank->session), msg->slot,
+				    msg->round, rank->probe_ns, w->now_ns);
+		break;
+	case SESSION_GAVE_UP:
+		host_gave_up(w, n);
+		break;
+	case SESSION_GONE:
+		host_exit(w, n, msg != NULL);
+		break;
+	case SESSION_SMALLER:
+	case SESSION_NOTHING:
+		break;
+	}
+	rank->blamed_restart = rank->blamed_restart || rank->session.forgotten;
+}
+
+static void host_input(struct world *w, unsigned n, const struct packet *p)
+{
+	struct rank *rank = host_rank(w, n);
+	struct wire_msg msg;
+
+	if (wire_parse(&msg, p->data, p->len) != WIRE_OK)
+		sim_fail(w, "node %u: the switch sent nonsense", n);
+	if (msg.type == WIRE_RESULT && rank->in_epoch)
+		host_result(w, n, &msg);
+	else if (msg.type == WIRE_STATUS)
+		host_event(w, n, session_input(&rank->session, &msg, w->now_ns), &msg);
+}
+
+static uint64_t host_deadline(struct world *w, unsigned n)
+{
+	struct sim_job *job = host_job(w, n);
+	struct rank *rank = host_rank(w, n);
+	uint64_t at = session_deadline(&rank->session), other;
+
+	if (!rank->in_epoch || rank->session.forgotten)
+		return at;
+	other = coll_deadline(rank->coll);
+	at = other < at ? other : at;
+	if (rank->posted < job->nr_ops && coll_outstanding(rank->coll) < COLL_OPS) {
+		other = rank->post_ns > rank->silent_ns ? rank->post_ns : rank->silent_ns;
+		at = other < at ? other : at;
+	}
+	if (rank->finished == job->nr_ops) {
+		other = job->wait && !host_all_finished(job) ? rank->probe_ns + probe_gap_ns
+							     : rank->leave_ns;
+		at = other < at ? other : at;
+	}
+	return at;
+}
+
+void host_run(struct world *w, unsigned n)
+{
+	struct rank *rank = host_rank(w, n);
+	struct node *node = &w->node[n];
+	uint8_t buf[WIRE_MSG_MAX];
+	enum session_event event;
+	uint64_t at_ns;
+	struct packet *p;
+	size_t len;
+
+	while (node->up && (p = net_take(w, node)) != NULL) {
+		host_input(w, n, p);
+		net_give_back(w, p);
+	}
+	while (node->up) {
+		len = session_output(&rank->session, buf, w->now_ns, &event);
+		host_event(w, n, event, NULL);
+		if (len)
+			host_send(w, n, buf, len);
+		else if (node->up && rank->session.state == SESSION_ENDED)
+			session_rejoin(&rank->session, w->now_ns);
+		else
+			break;
+	}
+	if (node->up && rank->in_epoch && !rank->session.forgotten)
+		host_operations(w, n);
+	if (!node->up)
+		return;
+	at_ns = host_deadline(w, n);
+	world_wake(w, n, at_ns > w->now_ns ? at_ns : w->now_ns + SIM_US);
+}
+
+/* --- Faults of its own ------------------------------------------------------------------------ */
+
+void host_abort(struct world *w, unsigned n)
+{
+	struct rank *rank = host_rank(w, n);
+
+	if (!w->node[n].up || w->node[n].paused || rank->session.state != SESSION_RUNNING)
+		return;
+	rank->blamed_abort = true;
+	session_abort(&rank->session, WIRE_CAUSE_ABORTED, w->now_ns);
+	rank->blamed_restart = true; /* should END be lost for long, or not even be waited for */
+	if (sim_draw(w, 2))
+		session_rejoin(&rank->session, w->now_ns);
+	host_over(w, n);
+	w->ready |= 1u << n;
+}
+
+void host_fail(struct world *w, unsigned n)
+{
+	struct rank *rank = host_rank(w, n);
+
+	if (!w->node[n].up || w->node[n].paused || rank->session.state != SESSION_RUNNING)
+		return;
+	rank->blamed_restart = true;
+	session_fail(&rank->session, w->now_ns);
+	host_over(w, n);
+	w->ready |= 1u << n;
+}

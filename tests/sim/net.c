@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// net.c - links that lose, repeat, reorder, delay and corrupt; what waits at processes.
+#include "tests/sim/sim.h"
+
+#include <string.h>
+
+#include "tests/sim/mutant.h"
+
+enum { MILLION = 1000000 };
+
+/* Several chances from one random number: 20 bits of it each. */
+static bool chance(uint64_t *random, uint32_t millionths)
+{
+	uint32_t bits = (uint32_t)*random & 0xfffff;
+
+	*random >>= 20;
+	return (uint64_t)bits * MILLION >> 20 < millionths;
+}
+
+static bool burst_loses(struct world *w, struct way *way)
+{
+	uint64_t random;
+
+	if (!way->burst_enter)
+		return false;
+	random = sim_random(w);
+	if (chance(&random, way->bursting ? way->burst_leave : way->burst_enter))
+		way->bursting = !way->bursting;
+	return way->bursting && chance(&random, way->burst_loss);
+}
+
+/* Waits in the queue of a link of limited rate; false: it is full. */
+static bool queue_enter(struct world *w, struct way *way, size_t len, uint64_t *at_ns)
+{
+	if (!way->byte_ns)
+		return true;
+	if (way->free_ns < w->now_ns)
+		way->free_ns = w->now_ns;
+	if (way->free_ns - w->now_ns > way->queue_ns)
+		return false;
+	way->free_ns += (len + 42) * way->byte_ns;
+	*at_ns = way->free_ns;
+	return true;
+}
+
+static void copy_send(struct world *w, const struct sending *s, struct way *way, uint64_t at_ns)
+{
+	struct packet *p;
+	uint64_t random = sim_random(w);
+
+	if (!w->nr_free || w->nr_events + 256 > SIM_EVENTS) {
+		way->lost[LOST_ROOM]++;
+		return;
+	}
+	p = &w->packets[w->free[--w->nr_free]];
+	p->from = s->from;
+	p->to = s->to;
+	p->link = w->route[s->from][s->to];
+	p->src_port = s->src_port;
+	p->dst_port = s->dst_port;
+	p->unreachable = s->unreachable;
+	p->corrupt = chance(&random, way->corrupt);
+	p->len = (uint32_t)s->len;
+	memcpy(p->data, s->data, s->len);
+	at_ns += way->delay_ns;
+	if (chance(&random, way->reorder))
+		at_ns += sim_span(w, way->reorder_ns);
+	if (way->jitter_ns)
+		at_ns += sim_span(w, way->jitter_ns);
+	world_event(w, &(struct event){ .type = EVENT_PACKET, .arg = (uint16_t)(p - w->packets) },
+		    at_ns);
+}
+
+void net_send(struct world *w, const struct sending *s)
+{
+	struct link *link = &w->link[w->route[s->from][s->to]];
+	struct way *way = &link->way[link->node[1] == s->from];
+	uint64_t random = sim_random(w), at_ns = w->now_ns;
+	unsigned copies = 1;
+
+	if (s->len > SIM_ROOM)
+		sim_fail(w, "a message of %zu bytes, more than was agreed", s->len);
+	if (++w->packets_sent > SIM_MOST)
+		sim_fail(w, "more than %d packets", SIM_MOST);
+	way->sent++;
+	if (chance(&random, way->dup)) {
+		way->duped++;
+		copies++;
+	}
+	while (copies--) {
+		if (way->cut)
+			way->lost[LOST_CUT]++;
+		else if (burst_loses(w, way))
+			way->lost[LOST_BURST]++;
+		else if (chance(&random, way->loss))
+			way->lost[LOST_CHANCE] += w->mutant != MUTANT_UNCOUNTED;
+		else if (!queue_enter(w, way, s->len, &at_ns))
+			way->lost[LOST_QUEUE]++;
+		else
+			copy_send(w, s, way, at_ns);
+	}
+}
+
+void net_give_back(struct world *w, const struct packet *p)
+{
+	w->free[w->nr_free++] = (uint16_t)(p - w->packets);
+}
+
+/* Whether a process listens where the packet goes to. */
+static bool heard(struct world *w, const struct packet *p)
+{
+	const struct node *node = &w->node[p->to];
+
+	if (!node->up)
+		return false;
+	return node->kind == NODE_SWITCH || host_rank(w, p->to)->port == p->dst_port;
+}
+
+static void answer_unreachable(struct world *w, const struct packet *p)
+{
+	const struct sending s = { .from = p->to,
+				   .to = p->from,
+				   .src_port = p->dst_port,
+				   .data = p->data,
+				   .unreachable = true };
+
+	if (w->traits.icmp && w->node[p->to].kind == NODE_HOST && !p->unreachable)
+		net_send(w, &s);
+}
+
+void net_arrive(struct world *w, unsigned packet)
+{
+	struct packet *p = &w->packets[packet];
+	struct link *link = &w->link[p->link];
+	struct node *node = &w->node[p->to];
+
+	link->way[link->node[1] == p->from].delivered++;
+	trace_packet(w, "", p);
+	if (p->corrupt) {
+		node->bad_checksum++;
+	} else if (!heard(w, p)) {
+		node->nobody++;
+		answer_unreachable(w, p);
+	} else if (node->tail - node->head == SIM_INBOX) {
+		node->full++;
+	} else {
+		node->inbox[node->tail++ & (SIM_INBOX - 1)] = (uint16_t)packet;
+		world_wake(w, p->to, w->now_ns + node->service_ns);
+		return;
+	}
+	net_give_back(w, p);
+}
+
+struct packet *net_take(struct world *w, struct node *node)
+{
+	if (node->head == node->tail)
+		return NULL;
+	node->processed++;
+	return &w->packets[node->inbox[node->head++ & (SIM_INBOX - 1)]];
+}
+
+void net_flush(struct world *w, struct node *node)
+{
+	for (; node->head != node->tail; node->head++) {
+		node->nobody++;
+		net_give_back(w, &w->packets[node->inbox[node->head & (SIM_INBOX - 1)]]);
+	}
+}
+
+static uint64_t in_flight(const struct world *w, unsigned link, unsigned from)
+{
+	uint64_t nr = 0;
+
+	for (unsigned i = 0; i < w->nr_events; i++) {
+		const struct packet *p = &w->packets[w->events[i].arg];
+
+		nr += w->events[i].type == EVENT_PACKET && p->link == link && p->from == from;
+	}
+	return nr;
+}
+
+/* Everything that was sent is lost, delivered or on its way; everything delivered has its fate. */
+void net_check(struct world *w)
+{
+	uint64_t arrived[SIM_NODES] = { 0 };
+
+	for (unsigned i = 0; i < 2 * w->nr_links; i++) {
+		const struct link *link = &w->link[i / 2];
+		const struct way *way = &link->way[i % 2];
+		uint64_t out = way->delivered + in_flight(w, i / 2, link->node[i % 2]);
+
+		for (unsigned l = 0; l < LOST_NR; l++)
+			out += way->lost[l];
+		if (way->sent + way->duped != out)
+			sim_fail(w, "link %u: %lu packets sent, %lu accounted for", i / 2,
+				 (unsigned long)(way->sent + way->duped), (unsigned long)out);
+		arrived[link->node[1 - i % 2]] += way->delivered;
+	}
+	for (unsigned n = 0; n < w->nr_nodes; n++) {
+		const struct node *node = &w->node[n];
+		uint64_t sum = node->processed + node->nobody + node->full + node->bad_checksum +
+			       (node->tail - node->head);
+
+		if (sum != arrived[n])
+			sim_fail(w, "node %u: %lu packets arrived, %lu accounted for", n,
+				 (unsigned long)arrived[n], (unsigned long)sum);
+	}
+}

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * sim.h - the product's own machines in virtual time: hosts, switches and links that lose, repeat,
+ * reorder, delay and corrupt; processes that crash, stop and start again.  One seed is one run.
+ *
+ * The topology is arrays of nodes and links; who reaches whom is a table.  Packets travel along one
+ * link.  Nothing here knows the time of day, so that the same seed gives the same trace.
+ *
+ *	world.c	 a run: build, event loop, end	net.c	 links, faults, conservation
+ *	draw.c	 what a seed draws		chaos.c	 faults that happen at a time
+ *	host.c	 a rank and its application	check.c	 values, sums, epochs, blame
+ *	node.c	 a switch			mutant.c what must be caught
+ *	trace.c	 hash, text and pcap of a run
+ */
+#ifndef TESTS_SIM_SIM_H
+#define TESTS_SIM_SIM_H
+
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "host/core/coll.h"
+#include "host/core/session.h"
+#include "switch/core/pipe.h"
+
+#define SIM_US UINT64_C(1000)
+#define SIM_MS UINT64_C(1000000)
+#define SIM_SECOND UINT64_C(1000000000)
+#define SIM_IP 0x0a000000u
+
+enum {
+	SIM_SWITCHES = 4,
+	SIM_NODES = 28,
+	SIM_LINKS = 28,
+	SIM_JOBS = 3,
+	SIM_RANKS = 8, /* of one job */
+	SIM_OPS = 24,  /* of one row */
+	SIM_P = 256,
+	SIM_ROOM = 288,	    /* bytes of the largest packet, rounded up */
+	SIM_PACKETS = 4096, /* in flight and in inboxes */
+	SIM_EVENTS = 8192,
+	SIM_INBOX = 256,    /* packets that wait at a process; a power of two */
+	SIM_MARKS = 16,	    /* words of bits, one for 32 elements of an operation */
+	SIM_EPOCHS = 64,    /* remembered */
+	SIM_EXPECTED = 256, /* sums remembered; a power of two */
+	SIM_ACTS = 8,
+	SIM_BUDGET = 2500, /* packets after which no fault happens any more */
+	SIM_MOST = 20000,  /* packets of a run that never ends */
+	SIM_NONE = 0xff,
+};
+
+/* --- Links ------------------------------------------------------------------------------------ */
+
+struct packet {
+	uint8_t from, to, link; /* nodes */
+	bool corrupt;
+	bool unreachable; /* not a packet of ours: "nobody listens at src_port" */
+	uint16_t src_port, dst_port;
+	uint32_t len;
+	uint8_t data[SIM_ROOM];
+};
+
+enum lost { LOST_CHANCE, LOST_BURST, LOST_CUT, LOST_QUEUE, LOST_ROOM, LOST_NR };
+
+/* One direction of a link.  Probabilities in millionths. */
+struct way {
+	uint32_t loss, dup, reorder, corrupt;
+	uint32_t burst_enter, burst_leave, burst_loss;
+	uint64_t delay_ns, jitter_ns, reorder_ns;
+	uint64_t byte_ns;  /* 0: no limit of the rate */
+	uint64_t queue_ns; /* what does not fit the queue is lost */
+	uint64_t free_ns;  /* when the queue is empty */
+	bool bursting, cut;
+	uint64_t sent, duped, lost[LOST_NR], delivered;
+};
+
+struct link {
+	uint8_t node[2];
+	struct way way[2]; /* from node[i] */
+};
+
+/* --- Nodes ------------------------------------------------------------------------------------ */
+
+enum node_kind { NODE_HOST, NODE_SWITCH };
+
+struct node {
+	uint8_t kind;
+	uint8_t parent; /* switch that it hangs on, SIM_NONE: none */
+	uint8_t job;	/* of a host */
+	uint8_t rank;
+	bool up, paused;
+	uint64_t wake_ns;    /* when it has to run */
+	uint64_t armed_ns;   /* the earliest event that says so */
+	uint64_t service_ns; /* how long after a packet the process looks */
+	uint16_t inbox[SIM_INBOX];
+	uint32_t head, tail;
+	/* What became of packets that arrived. */
+	uint64_t processed, nobody, full, bad_checksum;
+	/* A switch. */
+	struct pipe *pipe;
+	void *mem;
+	struct pipe_params params;
+	uint64_t rx; /* packets that its machine was given since it booted */
+	unsigned boots;
+};
+
+/* --- Jobs ------------------------------------------------------------------------------------- */
+
+/* What a checker knows of a rank's part in an epoch. */
+struct entry {
+	bool entered, deviant;
+	unsigned life;
+	uint32_t salt;
+};
+
+struct epoch {
+	uint64_t epoch;
+	uint8_t job;
+	struct entry rank[SIM_RANKS];
+};
+
+/* An operation, the same on all ranks by the job's seed. */
+struct work {
+	uint8_t form, kind, width;
+	uint32_t count;
+};
+
+struct rank {
+	struct session session;
+	struct coll *coll;
+	unsigned life;
+	bool in_epoch, deviant;
+	uint16_t port;
+	uint64_t inc;
+	const struct epoch *epoch;
+	unsigned posted, finished;
+	uint64_t post_ns;   /* not before, the application computes */
+	uint64_t silent_ns; /* posts nothing before */
+	uint64_t probe_ns, leave_ns;
+	uint64_t marks[COLL_OPS][SIM_MARKS]; /* delivered, by operation number % COLL_OPS */
+	uint64_t done_epoch;		     /* in which it finished the row, 0: none */
+	bool booting;			     /* will be started */
+	bool lingers;			     /* its LEAVE was not acknowledged */
+	uint64_t last_epoch;		     /* of all its lives */
+	bool blamed_restart, blamed_abort, blamed_left, blamed_gone;
+};
+
+struct sim_job {
+	uint8_t index, world;
+	struct wire_range range[SIM_RANKS]; /* of the ranks at a rank's own switch */
+	bool calm;			    /* faults had ended when this visit began */
+	uint8_t node[SIM_RANKS];
+	char name[16];
+	uint64_t seed;
+	uint16_t slots, p;
+	unsigned nr_ops, visits;
+	struct work work[SIM_OPS];
+	bool wait; /* ranks stay until all have finished, or each leaves by itself */
+	bool done;
+	uint8_t deviant; /* rank that is wrong at first, SIM_NONE: none */
+	unsigned deviant_op;
+	bool deviant_world; /* about the world, not about an operation */
+	unsigned mismatches;
+	struct rank rank[SIM_RANKS];
+};
+
+/* --- Faults at a time ------------------------------------------------------------------------- */
+
+enum act_kind {
+	ACT_CRASH,
+	ACT_SWITCH_CRASH,
+	ACT_PAUSE,
+	ACT_SWITCH_PAUSE,
+	ACT_CUT,
+	ACT_ABORT,
+	ACT_FAIL,
+	ACT_SILENCE,
+	ACT_NR,
+};
+
+struct act {
+	uint8_t kind;
+	uint8_t node; /* or link */
+	uint64_t for_ns;
+};
+
+#define SIM_ORDER 24 /* low bits of a key */
+
+enum event_type {
+	EVENT_PACKET,
+	EVENT_WAKE,
+	EVENT_ACT,
+	EVENT_BOOT,
+	EVENT_RESUME,
+	EVENT_HEAL,
+	EVENT_CALM
+};
+
+/* Sorted by time, and by the order in which they were made. */
+struct event {
+	uint64_t key;
+	uint8_t type; /* enum event_type */
+	uint8_t node; /* or link */
+	uint16_t arg; /* packet, or act */
+};
+
+/* What a run draws besides the links' faults. */
+struct traits {
+	bool icmp;	   /* packets to a dead port are answered by port unreachable */
+	bool same_port;	   /* a restarted rank has the port of its life before */
+	bool clock_jump;   /* a restarted switch's wall clock has gone ahead */
+	uint64_t think_ns; /* between operations, at most */
+};
+
+/* Consecutive elements of an operation: a data chunk's. */
+struct piece {
+	uint32_t op, first, count;
+};
+
+struct expected {
+	uint64_t epoch, run;
+	struct piece piece;
+	uint8_t job, flags;
+	uint8_t bytes[SIM_P];
+};
+
+struct trace {
+	uint64_t hash;
+	bool text;
+	void *pcap, *dump; /* pcap_t, pcap_dumper_t */
+};
+
+struct world {
+	const uint8_t *tape; /* decisions instead of the seed's, as long as it lasts; NULL: none */
+	size_t tape_left;
+	uint64_t seed, run, rng, now_ns, wall_ms; /* run: how many before */
+	struct traits traits;
+	bool calm; /* no fault happens any more */
+	uint64_t calm_ns;
+	bool switch_crashed, tight;
+	unsigned nr_acts;
+	struct act acts[SIM_ACTS];
+	uint64_t act_ns[SIM_ACTS];
+
+	bool trees;					   /* some seeds draw trees of switches */
+	unsigned nr_nodes, nr_switches, nr_links, nr_jobs; /* switches are the first nodes */
+	struct node node[SIM_NODES];
+	struct link link[SIM_LINKS];
+	uint8_t route[SIM_NODES][SIM_NODES]; /* link between two nodes, SIM_NONE: none */
+	struct sim_job job[SIM_JOBS];
+
+	struct event events[SIM_EVENTS + 4];
+	unsigned nr_events;
+	uint32_t order;
+	uint32_t ready; /* nodes that run now */
+	struct packet packets[SIM_PACKETS];
+	uint16_t free[SIM_PACKETS];
+	unsigned nr_free;
+
+	struct epoch epochs[SIM_EPOCHS];
+	unsigned nr_epochs; /* so far; the last SIM_EPOCHS are kept */
+	struct expected expected[SIM_EXPECTED];
+
+	unsigned mutant; /* enum mutant */
+	void *standin;	 /* of mutant.c */
+	struct trace trace;
+	uint64_t packets_sent, nr_steps, checked, overs;
+	jmp_buf failed;
+	char why[512];
+};
+
+/* The run has failed; does not come back. */
+_Noreturn void sim_fail(struct world *w, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* SplitMix64 (Steele, Lea, Flood 2014). */
+static inline uint64_t sim_mix(uint64_t z)
+{
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+static inline uint64_t sim_random(struct world *w)
+{
+	if (w->tape_left) {
+		w->tape_left--;
+		return *w->tape++ * UINT64_C(0x0101010101010101);
+	}
+	return sim_mix(w->rng += UINT64_C(0x9e3779b97f4a7c15));
+}
+
+/* In [0, n). */
+static inline uint32_t sim_draw(struct world *w, uint32_t n)
+{
+	return (uint32_t)((sim_random(w) >> 32) * n >> 32);
+}
+
+static inline uint64_t sim_span(struct world *w, uint64_t ns)
+{
+	return ns ? sim_random(w) % ns : 0;
+}
+
+/* world.c */
+struct result {
+	uint64_t hash, packets, steps, checked, overs, over_ns;
+	bool failed;
+	char why[512];
+};
+/* Runs the world of w->seed and w->mutant; w->trace says what to tell. */
+struct result world_run(struct world *w);
+/* Memory of the nodes; once, before the first run. */
+void world_open(struct world *w);
+void world_close(struct world *w);
+void world_event(struct world *w, const struct event *event, uint64_t at_ns);
+/* The node's process runs at this time at the latest. */
+void world_wake(struct world *w, unsigned node, uint64_t at_ns);
+
+/* draw.c */
+void draw_world(struct world *w);
+
+/* chaos.c */
+void chaos_act(struct world *w, unsigned act);
+void chaos_boot(struct world *w, unsigned node);
+void chaos_resume(struct world *w, unsigned node);
+void chaos_heal(struct world *w, unsigned link);
+void chaos_calm(struct world *w);
+
+/* net.c */
+struct sending {
+	uint8_t from, to;
+	uint16_t src_port, dst_port;
+	const uint8_t *data;
+	size_t len;
+	bool unreachable;
+};
+void net_send(struct world *w, const struct sending *sending);
+void net_arrive(struct world *w, unsigned packet);
+/* Next packet that waits at a node, NULL: none.  The caller gives it back. */
+struct packet *net_take(struct world *w, struct node *node);
+void net_give_back(struct world *w, const struct packet *packet);
+/* All that waits at a process that ends is gone. */
+void net_flush(struct world *w, struct node *node);
+void net_check(struct world *w);
+
+/* host.c */
+void host_boot(struct world *w, unsigned node);
+void host_crash(struct world *w, unsigned node);
+void host_run(struct world *w, unsigned node);
+/* Ranks of the job that have left begin anew, since this one has to. */
+void host_again(struct world *w, struct sim_job *job);
+void host_abort(struct world *w, unsigned node);
+void host_fail(struct world *w, unsigned node);
+void host_visit(struct world *w, struct sim_job *job);
+static inline struct rank *host_rank(struct world *w, unsigned node)
+{
+	return &w->job[w->node[node].job].rank[w->node[node].rank];
+}
+
+/* node.c */
+void switch_boot(struct world *w, unsigned node);
+void switch_run(struct world *w, unsigned node);
+/* After the last rank has left: no slot is leased, no job runs. */
+void switch_check(struct world *w, unsigned node);
+struct pipe_time sim_time(const struct world *w);
+
+/* check.c: none of it calls the code under test, save to read bytes. */
+void check_enter(struct world *w, const struct sim_job *job, unsigned rank);
+void check_fill(const struct world *w, const struct sim_job *job, unsigned rank, unsigned op,
+		const struct coll_chunk *chunk, uint8_t *payload);
+void check_exponents(struct world *w, const struct sim_job *job, unsigned rank, unsigned op,
+		     const struct coll_chunk *chunk);
+void check_data(struct world *w, struct sim_job *job, unsigned rank, unsigned op,
+		const struct coll_chunk *chunk, const uint8_t *payload);
+void check_agreed(struct world *w, struct sim_job *job, unsigned rank, unsigned op,
+		  const struct coll_chunk *chunk);
+void check_finished(struct world *w, struct sim_job *job, unsigned rank);
+void check_blame(struct world *w, struct sim_job *job, unsigned rank, const struct wire_status *st);
+
+/* trace.c */
+void trace_packet(struct world *w, const char *what, const struct packet *p);
+void trace_note(struct world *w, const char *what, unsigned who, uint64_t detail);
+int trace_open(struct trace *trace, const char *path);
+void trace_close(struct trace *trace);
+
+#endif

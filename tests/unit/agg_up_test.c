@@ -1,0 +1,586 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A leaf: what it tells its parent, what it takes from there, and what its members see of it.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "tests/unit/pipe_rig.h"
+
+/* Ranks 4, 5 and 6 of 16 are here; the parent's epochs and handle are these. */
+enum { WORLD = 16, FIRST = 4, NR = 3, EPOCH = 2000, PARENT_JOB = 7, INC = 900, LEN = 128 };
+
+static void leaf_open(struct rig *rig)
+{
+	struct pipe_params params = rig_params();
+
+	params.leaf = true;
+	params.inc = INC;
+	params.parent_from = RIG_PARENT_FROM;
+	rig_open(rig, &params);
+}
+
+static struct wire_join leaf_join(const struct rig *rig, unsigned wid)
+{
+	struct wire_join join = rig_join_of(rig, wid, WORLD);
+
+	join.nr_ranges = 1;
+	join.ranges[0] = (struct wire_range){ FIRST, NR };
+	return join;
+}
+
+/* What the parent usually says: forming, and all that joined is known. */
+static struct wire_status leaf_status(enum wire_state state)
+{
+	return (struct wire_status){
+		.state = (uint8_t)state,
+		.wid_a = WIRE_WID_NONE,
+		.wid_b = WIRE_WID_NONE,
+		.key = wire_job_key("job"),
+		.inc = INC,
+		.p = RIG_P,
+		.slots = RIG_SLOTS,
+	};
+}
+
+static const char *leaf_told(struct rig *rig, uint64_t epoch, const struct wire_status *status)
+{
+	const struct wire_msg msg = {
+		.type = WIRE_STATUS, .job = PARENT_JOB, .epoch = epoch, .wid = FIRST
+	};
+	const struct flow parent = rig_parent();
+
+	rig_wait(rig, 1);
+	return rig_send(rig, &parent,
+			(uint32_t)wire_status_build(rig->buf, &msg, status, WIRE_BODY));
+}
+
+/* All members have joined the epoch that the parent forms. */
+static void leaf_complete(struct rig *rig)
+{
+	struct wire_status status = leaf_status(WIRE_FORMING);
+	struct wire_join join = leaf_join(rig, FIRST);
+
+	rig_join(rig, FIRST, &join);
+	leaf_told(rig, EPOCH, &status);
+	for (unsigned wid = FIRST; wid < FIRST + NR; wid++) {
+		join = leaf_join(rig, wid);
+		rig_join(rig, wid, &join);
+		rig_wait(rig, 2);
+	}
+}
+
+static void leaf_form(struct rig *rig)
+{
+	struct wire_status status = leaf_status(WIRE_RUNNING);
+
+	leaf_open(rig);
+	leaf_complete(rig);
+	leaf_told(rig, EPOCH, &status);
+	assert_true(pipe_job(rig->pipe, 0)->running);
+	rig_wait(rig, 20);
+}
+
+static const char *leaf_result(struct rig *rig, uint32_t round, unsigned flags, uint32_t value)
+{
+	struct wire_msg msg = {
+		.type = WIRE_RESULT,
+		.kind = WIRE_ADD32,
+		.flags = (uint8_t)flags,
+		.job = PARENT_JOB,
+		.epoch = EPOCH,
+		.slot = WIRE_SE,
+		.round = round,
+		.desc = 7,
+		.wid = WIRE_WID_NONE,
+		.len = flags & WIRE_EMPTY ? WIRE_PAD : LEN,
+	};
+	const struct flow parent = rig_parent();
+	uint8_t payload[LEN] = { 0 };
+
+	for (unsigned i = 0; i < LEN / 4 && !(flags & WIRE_EMPTY); i++)
+		wire_put32(payload + 4 * i, value + 3 * i);
+	msg.payload = payload;
+	return rig_send_from(rig, &parent, &msg);
+}
+
+static const char *leaf_empty(struct rig *rig, unsigned wid)
+{
+	struct wire_msg msg = rig_msg(rig, WIRE_DATA, wid, WIRE_PAD);
+
+	msg.flags = WIRE_EMPTY;
+	return rig_send_msg(rig, &msg);
+}
+
+static void has(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("\"%s\" is not in \"%s\"", part, text);
+}
+
+static void has_not(const char *text, const char *part)
+{
+	if (strstr(text, part))
+		fail_msg("\"%s\" is in \"%s\"", part, text);
+}
+
+static void agg_up__asks_until_all_members_are_here(void **state)
+{
+	struct wire_status status = leaf_status(WIRE_FORMING);
+	struct rig rig;
+	struct wire_join join;
+
+	(void)state;
+	leaf_open(&rig);
+	join = leaf_join(&rig, FIRST);
+	assert_string_equal(rig_join(&rig, FIRST, &join),
+			    "join | STATUS FORMING epoch 1 wid 4 inc 104 missing 1-2 len 256 > w4 | "
+			    "UP ASK wid 4 ranks 3 inc 900 base 0 P 256 S 4 world 16");
+	/* Not twice a millisecond. */
+	has_not(rig_join(&rig, FIRST, &join), "UP");
+	rig_wait(&rig, 1);
+	has(rig_join(&rig, FIRST, &join), "UP ASK");
+	assert_string_equal(leaf_told(&rig, EPOCH, &status),
+			    "up_status | STATUS FORMING epoch 2000 wid 4 inc 104 missing 0-2 len "
+			    "160 > w4");
+	rig_close(&rig);
+}
+
+static void agg_up__joins_with_the_least_of_its_members(void **state)
+{
+	struct wire_status status = leaf_status(WIRE_FORMING);
+	struct rig rig;
+	struct wire_join join;
+
+	(void)state;
+	leaf_open(&rig);
+	join = leaf_join(&rig, FIRST);
+	rig_join(&rig, FIRST, &join);
+	leaf_told(&rig, EPOCH, &status);
+	for (unsigned i = 0; i < NR; i++) {
+		join = leaf_join(&rig, FIRST + i);
+		join.nr_ranges = 3;
+		join.ranges[1] = (struct wire_range){ 4, 8 };
+		join.ranges[2] = (struct wire_range){ 0, WORLD };
+		join.slots = (uint16_t)(9 - i);
+		join.p = i == 1 ? 128 : RIG_P;
+		join.flags = i == 1 ? WIRE_JOB_CHUNK_FIXED : 0;
+		rig_wait(&rig, 2000);
+		has(rig_join(&rig, FIRST + i, &join),
+		    i < 2 ? "UP ASK"
+			  : "UP JOIN wid 4 ranks 3 inc 11400714819323199385 base 1999 P 128 S 7 world 16 flags 1 "
+			    "4+8 0+16");
+	}
+	/* Said again with whatever comes. */
+	rig_wait(&rig, 1);
+	has(rig_join(&rig, FIRST + 2, &join), "UP JOIN");
+	rig_close(&rig);
+}
+
+static void agg_up__runs_what_the_parent_agreed_on(void **state)
+{
+	struct wire_status status = leaf_status(WIRE_RUNNING);
+	struct rig rig;
+	const char *text;
+
+	(void)state;
+	leaf_open(&rig);
+	leaf_complete(&rig);
+	status.p = 128;
+	status.slots = 2;
+	text = leaf_told(&rig, EPOCH, &status);
+	has(text, "STATUS RUNNING epoch 2000 wid 4 inc 104 P 128 S 2 len 160 > w4");
+	has(text, "STATUS RUNNING epoch 2000 wid 6 inc 106 P 128 S 2 len 160 > w6");
+	assert_int_equal(pipe_job(rig.pipe, 0)->lease_nr, WIRE_SE + 2);
+	rig_close(&rig);
+}
+
+static void agg_up__does_not_run_what_it_did_not_join(void **state)
+{
+	static const char *const end = "up_status | UP END job 7 epoch 2000 wid 4 cause 1 a 4";
+	struct wire_status status;
+	struct rig rig;
+
+	(void)state;
+	leaf_open(&rig);
+	leaf_complete(&rig);
+	status = leaf_status(WIRE_RUNNING);
+	status.inc = INC + 5;
+	assert_string_equal(leaf_told(&rig, EPOCH, &status), end);
+	status = leaf_status(WIRE_RUNNING);
+	status.slots = RIG_SLOTS + 1;
+	assert_string_equal(leaf_told(&rig, EPOCH, &status), end);
+	assert_false(pipe_job(rig.pipe, 0)->running);
+	/* An epoch that runs before any member has joined it. */
+	status = leaf_status(WIRE_RUNNING);
+	has(leaf_told(&rig, EPOCH + 1, &status), "UP END job 7 epoch 2001 wid 4 cause 1 a 4");
+	/* An older one. */
+	assert_string_equal(leaf_told(&rig, EPOCH, &status), "up_status");
+	rig_close(&rig);
+}
+
+static void agg_up__partial_and_result(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	leaf_form(&rig);
+	rig_assert_counter(rig_data(&rig, 4, 0, 0), "held");
+	rig_assert_counter(rig_data(&rig, 6, 0, 0), "held");
+	assert_string_equal(rig_data(&rig, 5, 0, 0),
+			    "partial | DATA ADD32 PARTIAL job 7 epoch 2000 slot 32 round 0 wid 4 "
+			    "desc 00000007 len 128 > up");
+	for (unsigned i = 0; i < LEN / 4; i++)
+		assert_int_equal(wire_get32(rig.pkt.data + WIRE_HEADER + 4 * i),
+				 rig_element(4, 0, i) + rig_element(5, 0, i) +
+					 rig_element(6, 0, i));
+	/* Lost on the way up: any member's repetition sends the sum again. */
+	assert_string_equal(rig_data(&rig, 6, 0, 0),
+			    "partial_again | DATA ADD32 PARTIAL job 7 epoch 2000 slot 32 round 0 "
+			    "wid 4 desc 00000007 len 128 > up");
+	assert_int_equal(wire_get32(rig.pkt.data + WIRE_HEADER + 40),
+			 rig_element(4, 0, 10) + rig_element(5, 0, 10) + rig_element(6, 0, 10));
+	has(leaf_result(&rig, 0, 0, 1000), "up_result | RESULT ADD32 job 1010 epoch 2000 slot 32 "
+					   "round 0 desc 00000007 len 128 > w4 w5 w6");
+	assert_int_equal(wire_get32(rig.pkt.data + WIRE_HEADER + 40), 1030);
+	rig_assert_counter(leaf_result(&rig, 0, 0, 1000), "up_stale");
+	/* Lost on the way down: the result, not the sum of those here. */
+	has(rig_data(&rig, 5, 0, 0), "repeated | RESULT");
+	assert_int_equal(wire_get32(rig.pkt.data + WIRE_HEADER + 40), 1030);
+	rig_close(&rig);
+}
+
+static void agg_up__results_of_what_does_not_wait(void **state)
+{
+	struct wire_msg msg = { .type = WIRE_RESULT, .kind = WIRE_ADD32, .job = PARENT_JOB };
+	struct flow stranger = rig_parent();
+	uint8_t payload[WIRE_PAD] = { 0 };
+	struct rig rig;
+
+	(void)state;
+	leaf_form(&rig);
+	rig_data(&rig, 4, 0, 0);
+	rig_data(&rig, 5, 0, 0);
+	rig_assert_counter(leaf_result(&rig, 0, 0, 5), "up_stale");
+	rig_data(&rig, 6, 0, 0);
+	rig_assert_counter(leaf_result(&rig, 2, 0, 5), "up_stale");
+	rig_assert_counter(leaf_result(&rig, 0, WIRE_EMPTY, 5), "up_stale");
+	msg.epoch = EPOCH;
+	msg.slot = WIRE_SE;
+	msg.desc = 7;
+	msg.len = WIRE_PAD; /* others than were sent */
+	msg.payload = payload;
+	rig_assert_counter(rig_send_from(&rig, &stranger, &msg), "up_stale");
+	stranger.udp_port++;
+	rig_assert_counter(rig_send_from(&rig, &stranger, &msg), "bad_direction");
+	stranger = rig_flow(4);
+	rig_assert_counter(rig_send_from(&rig, &stranger, &msg), "bad_direction");
+	rig_assert_counter(leaf_result(&rig, 0, 0, 5), "up_result");
+	rig_close(&rig);
+}
+
+static void agg_up__empty_here_but_not_elsewhere(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	leaf_form(&rig);
+	leaf_empty(&rig, 4);
+	leaf_empty(&rig, 5);
+	has(leaf_empty(&rig, 6), "partial | DATA ADD32 EMPTY PARTIAL job 7");
+	has(leaf_empty(&rig, 6), "partial_again | DATA ADD32 EMPTY PARTIAL job 7");
+	has(leaf_result(&rig, 0, 0, 77), "len 128 > w4 w5 w6");
+	has(leaf_empty(&rig, 4), "repeated | RESULT ADD32 job 1010");
+	assert_int_equal(rig.pkt.len, WIRE_HEADER + LEN);
+	assert_int_equal(wire_get32(rig.pkt.data + WIRE_HEADER + 8), 83);
+	rig_close(&rig);
+}
+
+static void agg_up__empty_everywhere(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	leaf_form(&rig);
+	leaf_empty(&rig, 4);
+	leaf_empty(&rig, 5);
+	leaf_empty(&rig, 6);
+	has(leaf_result(&rig, 0, WIRE_EMPTY, 0), "up_result | RESULT ADD32 EMPTY job 1010");
+	has(leaf_empty(&rig, 5), "repeated | RESULT ADD32 EMPTY job 1010");
+	rig_close(&rig);
+}
+
+static void agg_up__mismatch_is_told_until_the_epoch_is_over(void **state)
+{
+	struct wire_status status = leaf_status(WIRE_FORMING);
+	uint8_t payload[64] = { 0, 0, 0, 5 };
+	struct wire_msg msg;
+	struct rig rig;
+
+	(void)state;
+	leaf_form(&rig);
+	msg = rig_msg(&rig, WIRE_DATA, 5, 64);
+	msg.kind = WIRE_MAX8;
+	msg.slot = 0;
+	msg.payload = payload;
+	rig_send_msg(&rig, &msg);
+	payload[3] = 9;
+	msg.wid = 6;
+	msg.desc++;
+	for (unsigned i = 0; i < 2; i++) {
+		assert_string_equal(rig_send_msg(&rig, &msg),
+				    "mismatch | UP END job 7 epoch 2000 wid 4 cause 2 a 6 b 5 "
+				    "desc 9 5");
+		rig_wait(&rig, 1);
+	}
+	assert_true(pipe_job(rig.pipe, 0)->running);
+	status.cause = WIRE_CAUSE_MISMATCH;
+	status.wid_a = 6;
+	status.wid_b = 5;
+	status.ended = EPOCH;
+	status.desc_a[3] = 9;
+	status.desc_b[3] = 5;
+	has(leaf_told(&rig, EPOCH + 3, &status), "STATUS FORMING epoch 2003 wid 5 inc 105 cause 2 "
+						 "a 6 b 5 ended 2000 missing 0-2 desc 9 5");
+	rig_close(&rig);
+}
+
+static void agg_up__end_from_below_goes_up(void **state)
+{
+	const struct wire_status body = { .cause = WIRE_CAUSE_ABORTED };
+	struct flow flow = rig_flow(6);
+	struct wire_msg msg;
+	struct rig rig;
+	const char *text;
+
+	(void)state;
+	leaf_form(&rig);
+	msg = rig_msg(&rig, WIRE_END, 6, 0);
+	text = rig_send(&rig, &flow, (uint32_t)wire_status_build(rig.buf, &msg, &body, WIRE_BODY));
+	has(text, "end | UP END job 7 epoch 2000 wid 4 cause 3 a 6 | STATUS RUNNING epoch 2000");
+	rig_close(&rig);
+}
+
+static void agg_up__a_restarted_member_ends_the_epoch_above(void **state)
+{
+	struct wire_join join;
+	struct rig rig;
+
+	(void)state;
+	leaf_form(&rig);
+	join = leaf_join(&rig, 5);
+	join.inc = 555;
+	assert_string_equal(rig_join(&rig, 5, &join),
+			    "join | UP END job 7 epoch 2000 wid 4 cause 1 a 5 | STATUS RUNNING "
+			    "epoch 2000 wid 5 inc 105 P 256 S 4 len 256 > w5");
+	/* A base of another parent's life: this one shall make a later epoch. */
+	join.base = EPOCH + 50;
+	rig_wait(&rig, 1);
+	has(rig_join(&rig, 5, &join), "UP ASK wid 4 ranks 3 inc 900 base 2050");
+	rig_close(&rig);
+}
+
+static void agg_up__leaving(void **state)
+{
+	struct wire_status status = leaf_status(WIRE_RUNNING);
+	struct wire_msg msg;
+	struct rig rig;
+
+	(void)state;
+	leaf_form(&rig);
+	msg = rig_msg(&rig, WIRE_LEAVE, 4, WIRE_PAD);
+	has(rig_send_msg(&rig, &msg),
+	    "leave | STATUS RUNNING epoch 2000 wid 4 inc 104 cause 4 a 4");
+	/* Who has left is missing: only now does the epoch end. */
+	rig_wait(&rig, 1);
+	assert_string_equal(rig_data(&rig, 5, 0, 0),
+			    "left | UP END job 7 epoch 2000 wid 4 cause 4 a 4");
+	msg.wid = 5;
+	rig_send_msg(&rig, &msg);
+	msg.wid = 6;
+	/* Acknowledged to the last one by the parent alone. */
+	for (unsigned i = 0; i < 2; i++) {
+		rig_wait(&rig, 1);
+		assert_string_equal(rig_send_msg(&rig, &msg),
+				    "leave | UP LEAVE job 7 epoch 2000 wid 4");
+	}
+	status.cause = WIRE_CAUSE_LEFT;
+	status.wid_a = FIRST;
+	has(leaf_told(&rig, EPOCH, &status), "wid 6 cause 4 a 6");
+	assert_null(pipe_job(rig.pipe, 0));
+	rig_close(&rig);
+}
+
+static void agg_up__a_later_job_has_another_incarnation(void **state)
+{
+	struct wire_status status = leaf_status(WIRE_UNKNOWN);
+	struct wire_msg msg;
+	struct rig rig;
+
+	(void)state;
+	leaf_form(&rig);
+	for (unsigned wid = FIRST; wid < FIRST + NR; wid++) {
+		msg = rig_msg(&rig, WIRE_LEAVE, wid, WIRE_PAD);
+		rig_send_msg(&rig, &msg);
+	}
+	has(leaf_told(&rig, EPOCH, &status), "wid 5 cause 4 a 5");
+	assert_null(pipe_job(rig.pipe, 0));
+	leaf_complete(&rig);
+	/* The parent's epoch may still be the old job's: it must not run here again. */
+	status = leaf_status(WIRE_RUNNING);
+	has(leaf_told(&rig, EPOCH, &status), "UP END job 7 epoch 2000");
+	assert_false(pipe_job(rig.pipe, 0)->running);
+	rig_close(&rig);
+}
+
+static void agg_up__the_parent_has_forgotten(void **state)
+{
+	struct wire_status status = leaf_status(WIRE_UNKNOWN);
+	struct rig rig;
+
+	(void)state;
+	leaf_form(&rig);
+	assert_string_equal(leaf_told(&rig, EPOCH - 1, &status), "up_status");
+	assert_string_equal(leaf_told(&rig, EPOCH, &status),
+			    "up_status | UP ASK wid 4 ranks 3 inc 900 base 2000 P 256 S 4 world 16");
+	status = leaf_status(WIRE_FORMING);
+	has(leaf_told(&rig, EPOCH + 9, &status), "STATUS FORMING epoch 2009 wid 6 inc 106");
+	rig_close(&rig);
+}
+
+static void agg_up__a_member_is_gone(void **state)
+{
+	struct flow flow = rig_flow(5);
+	uint8_t buf[WIRE_MSG_MAX];
+	struct wire_status body;
+	struct wire_msg msg;
+	struct rig rig;
+	size_t len;
+
+	(void)state;
+	leaf_form(&rig);
+	assert_int_equal(pipe_gone(rig.pipe, flow.ip, flow.udp_port, &rig.now), COUNTER_gone);
+	rig.nr_sent++;
+	len = pipe_output(rig.pipe, &flow, buf);
+	assert_int_equal(wire_parse(&msg, buf, len), WIRE_OK);
+	assert_int_equal(msg.type, WIRE_END);
+	assert_int_equal(wire_status_parse(&body, &msg), WIRE_OK);
+	assert_int_equal(body.cause, WIRE_CAUSE_GONE);
+	assert_int_equal(body.wid_a, 5);
+	/* Lost: nobody repeats what the network said, so the leaf does. */
+	rig_data(&rig, 4, 0, 0);
+	rig_wait(&rig, 1);
+	has(rig_data(&rig, 4, 0, 0), "duplicate | UP END job 7 epoch 2000 wid 4 cause 12 a 5");
+	rig_close(&rig);
+}
+
+static void agg_up__a_refusal_reaches_all_members(void **state)
+{
+	struct wire_status status = leaf_status(WIRE_REFUSED);
+	struct rig rig;
+	const char *text;
+
+	(void)state;
+	leaf_open(&rig);
+	leaf_complete(&rig);
+	status.cause = WIRE_CAUSE_PARAMETERS;
+	status.field = WIRE_FIELD_CHUNK;
+	status.wid_a = 9;
+	status.wid_b = 4;
+	status.value_a = 512;
+	status.value_b = 256;
+	text = leaf_told(&rig, EPOCH, &status);
+	has(text, "STATUS REFUSED epoch 2000 wid 4 inc 104 cause 8 a 9 b 4 field 2: 512 256");
+	has(text, "STATUS REFUSED epoch 2000 wid 6 inc 106 cause 8 a 9 b 4 field 2: 512 256");
+	rig_close(&rig);
+}
+
+static void agg_up__says_who_is_awaited_elsewhere(void **state)
+{
+	struct wire_status status = leaf_status(WIRE_RUNNING);
+	const struct wire_range there = { 7, 2 };
+	struct wire_msg msg, reply = {
+		.type = WIRE_STATUS,
+		.job = PARENT_JOB,
+		.epoch = EPOCH,
+		.slot = WIRE_SE,
+		.round = 3,
+		.wid = FIRST,
+	};
+	const struct flow parent = rig_parent();
+	struct rig rig;
+
+	(void)state;
+	leaf_form(&rig);
+	for (uint32_t round = 0; round <= 3; round++) {
+		for (unsigned wid = FIRST; wid < FIRST + NR; wid++)
+			rig_data(&rig, wid, 0, round);
+		if (round < 3)
+			leaf_result(&rig, round, 0, round);
+	}
+	msg = rig_msg(&rig, WIRE_KEEPALIVE, 5, WIRE_BODY);
+	msg.slot = WIRE_SE;
+	msg.round = 3;
+	rig_wait(&rig, 10);
+	has(rig_send_msg(&rig, &msg), "UP KEEPALIVE job 7 epoch 2000 wid 4 slot 32 round 3");
+	status.field = WIRE_FIELD_RANGES;
+	status.value_a = wire_range_value(there);
+	rig_send(&rig, &parent, (uint32_t)wire_status_build(rig.buf, &reply, &status, WIRE_BODY));
+	has(rig_send_msg(&rig, &msg), "field 6: 458754 0");
+	/* Of this slot and round alone. */
+	msg.round = 4;
+	has_not(rig_send_msg(&rig, &msg), "field");
+	rig_close(&rig);
+}
+
+static void agg_up__members_mean_the_same_tree(void **state)
+{
+	struct wire_join join;
+	struct rig rig;
+
+	(void)state;
+	leaf_open(&rig);
+	leaf_complete(&rig);
+	join = leaf_join(&rig, 5);
+	join.nr_ranges = 2;
+	join.ranges[1] = (struct wire_range){ 0, 8 };
+	has(rig_join(&rig, 5, &join), "STATUS REFUSED epoch 2000 wid 5 inc 105 cause 8 a 4 b 5 "
+				      "field 6: 0 8");
+	join.ranges[0] = (struct wire_range){ 4, 2 };
+	rig_wait(&rig, 1);
+	has(rig_join(&rig, 5, &join), "field 6: 262147 262146");
+	/* Not of this switch at all. */
+	join = leaf_join(&rig, 5);
+	rig_wait(&rig, 1);
+	has(rig_join(&rig, 9, &join), "REFUSED");
+	rig_close(&rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(agg_up__asks_until_all_members_are_here),
+		cmocka_unit_test(agg_up__joins_with_the_least_of_its_members),
+		cmocka_unit_test(agg_up__runs_what_the_parent_agreed_on),
+		cmocka_unit_test(agg_up__does_not_run_what_it_did_not_join),
+		cmocka_unit_test(agg_up__partial_and_result),
+		cmocka_unit_test(agg_up__results_of_what_does_not_wait),
+		cmocka_unit_test(agg_up__empty_here_but_not_elsewhere),
+		cmocka_unit_test(agg_up__empty_everywhere),
+		cmocka_unit_test(agg_up__mismatch_is_told_until_the_epoch_is_over),
+		cmocka_unit_test(agg_up__end_from_below_goes_up),
+		cmocka_unit_test(agg_up__a_restarted_member_ends_the_epoch_above),
+		cmocka_unit_test(agg_up__leaving),
+		cmocka_unit_test(agg_up__a_later_job_has_another_incarnation),
+		cmocka_unit_test(agg_up__the_parent_has_forgotten),
+		cmocka_unit_test(agg_up__a_member_is_gone),
+		cmocka_unit_test(agg_up__a_refusal_reaches_all_members),
+		cmocka_unit_test(agg_up__says_who_is_awaited_elsewhere),
+		cmocka_unit_test(agg_up__members_mean_the_same_tree),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

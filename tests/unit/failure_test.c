@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* failure_test.c - the sentences about trees: who is missing where, and what does not fit. */
+#include "host/failure.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "host/include/tally.h"
+
+static char text[512];
+static struct config config;
+static struct session session;
+
+/* Rank 6 of 16; ranks 4-7 are below its switch, 0-7 below the one above. */
+static struct failure tree(void)
+{
+	memset(text, 0, sizeof(text));
+	memset(&session, 0, sizeof(session));
+	memset(&config, 0, sizeof(config));
+	config.rank = 6;
+	config.size = 16;
+	config.sw.named = true;
+	strcpy(config.job, "sums");
+	strcpy(config.sw.text, "10.0.0.9:48880");
+	config.ranges = (struct config_ranges){ 2, { { 4, 4 }, { 0, 8 } } };
+	session.join_timeout_ns = UINT64_C(2500000000);
+	return (struct failure){
+		.text = text, .cap = sizeof(text), .config = &config, .op = "barrier 3"
+	};
+}
+
+static void failure_bit__of_own_switch_alone(void **state)
+{
+	(void)state;
+	tree();
+	assert_true(failure_bit(&config, 4) == 1 && failure_bit(&config, 7) == 8);
+	assert_true(failure_bit(&config, 3) == 0 && failure_bit(&config, 8) == 0);
+	config.ranges.nr = 0;
+	assert_true(failure_bit(&config, 0) == 1 && failure_bit(&config, 15) == 1 << 15);
+	assert_true(failure_bit(&config, WIRE_WID_NONE) == 0);
+}
+
+static void failure_awaited__only_if_not_refused(void **state)
+{
+	struct wire_status status = { .state = WIRE_FORMING,
+				      .field = WIRE_FIELD_RANGES,
+				      .value_a = UINT64_C(8) << 16 | 3 };
+	struct wire_range range = failure_awaited(&status);
+
+	(void)state;
+	assert_true(range.first == 8 && range.nr == 3);
+	status.state = WIRE_RUNNING;
+	assert_int_equal(failure_awaited(&status).nr, 3);
+	status.state = WIRE_REFUSED;
+	assert_int_equal(failure_awaited(&status).nr, 0);
+	status.state = WIRE_FORMING;
+	status.field = WIRE_FIELD_WORLD;
+	assert_int_equal(failure_awaited(&status).nr, 0);
+}
+
+static void failure_stall__ranks_here_and_behind_another_switch(void **state)
+{
+	struct failure failure = tree();
+	struct failure_stall stall = {
+		.for_ns = UINT64_C(30000000000), .known = true, .missing = 0xb, .slot = 5
+	};
+
+	(void)state;
+	failure.awaited = (struct wire_range){ 8, 8 };
+	assert_int_equal(failure_stall(&failure, &stall), TALLY_TIMEOUT);
+	assert_string_equal(text, "barrier 3: waiting for ranks 4-5, 7 of 16 for 30.0 s; slot 5");
+	stall.missing = 1;
+	failure_stall(&failure, &stall);
+	assert_string_equal(text, "barrier 3: waiting for rank 4 of 16 for 30.0 s; slot 5");
+	stall.missing = 0;
+	failure_stall(&failure, &stall);
+	assert_string_equal(text, "barrier 3: waiting for ranks 8-15 of 16 (behind another switch) "
+				  "for 30.0 s; slot 5");
+	failure.awaited.nr = 1;
+	failure_stall(&failure, &stall);
+	assert_string_equal(text, "barrier 3: waiting for rank 8 of 16 (behind another switch) "
+				  "for 30.0 s; slot 5");
+	failure.awaited.nr = 0;
+	failure_stall(&failure, &stall);
+	assert_string_equal(text, "barrier 3: waiting for results of the switch 10.0.0.9:48880 for "
+				  "30.0 s");
+}
+
+static void failure_join__who_did_not_come(void **state)
+{
+	struct failure failure = tree();
+
+	(void)state;
+	session.failure = SESSION_MISSING_RANKS;
+	session.status.joined = 5;
+	assert_int_equal(failure_join(&failure, &session), TALLY_TIMEOUT);
+	assert_string_equal(text, "job sums: ranks 5, 7 of 16 did not join within 2.5 s");
+	failure.joined = 2;
+	failure_join(&failure, &session);
+	assert_string_equal(text, "job sums: rank 7 of 16 did not join within 2.5 s");
+	session.status.joined = 15;
+	failure.awaited = (struct wire_range){ 0, 4 };
+	failure_join(&failure, &session);
+	assert_string_equal(text, "job sums: ranks 0-3 of 16 (behind another switch) did not join "
+				  "within 2.5 s");
+	failure.awaited.nr = 0;
+	failure_join(&failure, &session);
+	assert_string_equal(text,
+			    "job sums: all ranks below the switch 10.0.0.9:48880 are there, but "
+			    "the switch above it did not answer within 2.5 s: check that it "
+			    "runs, and that --parent of tally-switch is its address");
+}
+
+static void failure_join__what_does_not_fit(void **state)
+{
+	struct failure failure = tree();
+
+	(void)state;
+	session.failure = SESSION_WAS_REFUSED;
+	session.status = (struct wire_status){ .state = WIRE_REFUSED,
+					       .cause = WIRE_CAUSE_PARAMETERS,
+					       .field = WIRE_FIELD_RANGES,
+					       .wid_a = 0,
+					       .wid_b = 6,
+					       .value_a = 5,
+					       .value_b = UINT64_C(4) << 16 | 4 };
+	assert_int_equal(failure_join(&failure, &session), TALLY_MISMATCH);
+	assert_string_equal(text,
+			    "job sums: TALLY_RANGES do not fit together: ranks 0-4 there, ranks "
+			    "4-7 here; each switch has ranks of its own, and the root has all "
+			    "16");
+	session.status.field = WIRE_FIELD_WORLD;
+	session.status.wid_a = WIRE_WID_NONE;
+	session.status.value_a = 64;
+	session.status.value_b = 100;
+	failure_join(&failure, &session);
+	assert_string_equal(text,
+			    "job sums: the switch 10.0.0.9:48880 adds up at most 64 ranks, not "
+			    "100: use a tree of switches (tally-switch --parent, TALLY_RANGES)");
+	session.status.wid_a = 3;
+	failure_join(&failure, &session);
+	assert_non_null(strstr(text, "size (TALLY_SIZE) is 64 for rank 3 and 100 for rank 6"));
+}
+
+static void failure_over__switches_that_restarted(void **state)
+{
+	struct failure failure = tree();
+	struct wire_status status = { .cause = WIRE_CAUSE_RESTARTED, .wid_a = 8 };
+
+	(void)state;
+	assert_int_equal(failure_over(&failure, &status), TALLY_PEER);
+	assert_non_null(strstr(text, "rank 8 of 16, or the switch it is behind, restarted; "));
+	status.wid_a = 5;
+	failure_over(&failure, &status);
+	assert_non_null(strstr(text, "rank 5 of 16 restarted: another process joined"));
+	failure.forgotten = true;
+	assert_int_equal(failure_over(&failure, &status), TALLY_PROTOCOL);
+	assert_non_null(strstr(text, "the switch 10.0.0.9:48880 lost the state of job sums"));
+	failure.forgotten = false;
+	status.cause = WIRE_CAUSE_NONE;
+	assert_int_equal(failure_over(&failure, &status), TALLY_PROTOCOL);
+	assert_non_null(strstr(text, "a switch above the switch 10.0.0.9:48880 lost the state"));
+}
+
+static void failure_over__until_then_it_waited(void **state)
+{
+	static const char *const until = "until then barrier 3 was waiting for ranks 8-15 of 16 "
+					 "(behind another switch) for 1.5 s";
+	struct failure failure = tree();
+	struct wire_status status = { .cause = WIRE_CAUSE_ABORTED, .wid_a = 1 };
+
+	(void)state;
+	failure.awaited = (struct wire_range){ 8, 8 };
+	failure_over(&failure, &status);
+	assert_null(strstr(text, "until then"));
+	failure.missing_ns = UINT64_C(1500000000);
+	failure_over(&failure, &status);
+	assert_non_null(strstr(text, until));
+	status.wid_a = 15;
+	failure_over(&failure, &status);
+	assert_null(strstr(text, "until then"));
+	failure.missing = 2;
+	failure_over(&failure, &status);
+	assert_non_null(
+		strstr(text, "until then barrier 3 was waiting for rank 5 of 16 for 1.5 s"));
+	status.wid_a = 5;
+	failure_over(&failure, &status);
+	assert_null(strstr(text, "until then"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(failure_bit__of_own_switch_alone),
+		cmocka_unit_test(failure_awaited__only_if_not_refused),
+		cmocka_unit_test(failure_stall__ranks_here_and_behind_another_switch),
+		cmocka_unit_test(failure_join__who_did_not_come),
+		cmocka_unit_test(failure_join__what_does_not_fit),
+		cmocka_unit_test(failure_over__switches_that_restarted),
+		cmocka_unit_test(failure_over__until_then_it_waited),
+	};
+
+	return cmocka_run_group_tests_name("failure", tests, NULL, NULL);
+}
