@@ -58,7 +58,6 @@ HAVE_DPDK := $(call have,libdpdk)
 HAVE_TOPO := $(and $(call have,yaml-0.1),$(call have,libnl-route-3.0))
 
 LIB_PCAP  := $(if $(call have,libpcap),-lpcap)
-LIB_ZLIB  := $(if $(call have,zlib),-lz)
 
 # DPDK is linked from its archives with only the drivers named here: docs/adr/0002.
 DPDK_DRIVERS := bus_vdev bus_pci bus_auxiliary bus_vmbus mempool_ring mempool_stack \
@@ -203,7 +202,7 @@ TEST_LIBS := $(TOPO_LIBS) $(LIB_PCAP)
 $(call link-programs,$(if $(HAVE_DPDK),$(call mains,switch)),$(LIB_SWITCH) $(LIB),\
     $(DPDK_LIBS) $(LIB_PCAP))
 $(call link-programs,$(call mains,host/tools),$(call objs,host/tools) $(LIB))
-$(call link-programs,$(call mains,host/examples),$(call objs,host/examples) $(LIB),$(LIB_ZLIB))
+$(call link-programs,$(call mains,host/examples),$(call objs,host/examples) $(LIB))
 $(call link-programs,$(if $(HAVE_TOPO),$(call mains,topologies)),$(ALL_LIBS),$(TOPO_LIBS))
 # A test of a *_dpdk.c file has the drivers; the others pull in what they call.
 $(call link-tests,$(filter %_dpdk_test.c,$(UNIT_SRC)),$(UNIT_OBJ) $(ALL_LIBS),\

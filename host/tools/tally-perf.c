@@ -130,6 +130,8 @@ int main(int argc, char **argv)
 
 	if (err != 0)
 		return err > 0 ? 0 : 2;
+	if (options.json != NULL && perf_json_check(options.json) != 0)
+		return 1;
 	perf_watch_signals();
 	if (options.nr_threads > 0)
 		return perf_run_threads(&options) == 0 ? 0 : 1;
