@@ -273,11 +273,11 @@ MAN       := $(wildcard docs/man/*.[1-9])
 man_dest   = share/man/man$(patsubst .%,%,$(suffix $(1)))/$(notdir $(1))
 YAML      := $(wildcard topologies/*.yaml)
 DATA      := $(filter-out %.c %.h,$(wildcard host/examples/data/*))
-INST_BIN  := $(TOOLS) $(FABRIC)
+INST_BIN  := $(TOOLS) $(FABRIC) $(SWITCHES)
 INSTALLED := $(if $(wildcard host/include/tally.h),include/tally.h) \
              $(if $(LIB),lib/libtally.a lib/pkgconfig/tally.pc) \
              $(if $(LIB_SO),lib/libtally.so.0 lib/libtally.so) \
-             $(INST_BIN:$(B)/%=bin/%) $(SWITCHES:$(B)/%=sbin/%) \
+             $(INST_BIN:$(B)/%=bin/%) \
              $(EXAMPLES:$(B)/%=lib/tally/examples/%) $(foreach m,$(MAN),$(call man_dest,$(m))) \
              $(YAML:%=share/tally/%) $(patsubst host/examples/%,share/tally/%,$(DATA))
 
@@ -297,7 +297,6 @@ install: all  ## install below DESTDIR and PREFIX
 	$(if $(LIB_SO),$(call put,755,$(LIB_SO),lib/libtally.so.0))
 	$(if $(LIB_SO),ln -sf libtally.so.0 '$(D)/lib/libtally.so')
 	$(foreach p,$(INST_BIN),$(call put,755,$(p),bin/$(notdir $(p)))$(newline)	)
-	$(foreach p,$(SWITCHES),$(call put,755,$(p),sbin/$(notdir $(p)))$(newline)	)
 	$(foreach p,$(EXAMPLES),$(call put,755,$(p),lib/tally/examples/$(notdir $(p)))$(newline)	)
 	$(foreach m,$(MAN),$(call put,644,$(m),$(call man_dest,$(m)))$(newline)	)
 	$(foreach y,$(YAML),$(call put,644,$(y),share/tally/$(y))$(newline)	)

@@ -54,6 +54,7 @@ struct config_switch {
 /* The values in force. */
 struct config {
 	uint64_t rank, size;
+	bool sized; /* somebody said how many ranks there are */
 	char job[WIRE_NAME + 1];
 	struct config_switch sw;
 	uint64_t transport; /* enum config_transport */

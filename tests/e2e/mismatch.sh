@@ -213,7 +213,7 @@ case_variables()
 	variable TALLY_RANK=-1 TALLY_SIZE=2 'TALLY_RANK=-1 '
 	variable TALLY_RANK=2 TALLY_SIZE=2 'TALLY_RANK=2 .*is not below TALLY_SIZE=2 '
 	variable TALLY_RANK=3 'TALLY_RANK=3 \(environment\) without a size: set TALLY_SIZE'
-	variable TALLY_SIZE=2 'TALLY_SIZE=2 \(environment\) without a rank: set TALLY_RANK to 0 .. 2-1'
+	variable TALLY_SIZE=2 'TALLY_SIZE=2 \(environment\) without a rank: set TALLY_RANK, from 0 to one less'
 	variable TALLY_RANK=0 TALLY_SIZE=0 'TALLY_SIZE=0 '
 	variable TALLY_RANK=0 TALLY_SIZE=65 'TALLY_SIZE=65 '
 	for chunk in 127 129 100 8960 64 1x; do
