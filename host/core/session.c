@@ -315,8 +315,9 @@ enum session_event session_input(struct session *s, const struct wire_msg *msg, 
 			session_enter(s, SESSION_ENDED, now_ns);
 		break;
 	case SESSION_LEAVING:
-		if (msg->epoch <= s->spoken &&
-		    !(status.cause == WIRE_CAUSE_LEFT && status.wid_a == s->rank))
+		if (msg->epoch < s->spoken ||
+		    (msg->epoch == s->spoken &&
+		     !(status.cause == WIRE_CAUSE_LEFT && status.wid_a == s->rank)))
 			return SESSION_NOTHING;
 		session_enter(s, SESSION_LEFT, now_ns);
 		return SESSION_GONE;

@@ -405,6 +405,21 @@ static void session_leave__repeated_until_acknowledged(void **state)
 	assert_int_equal(s.state, SESSION_LEFT);
 }
 
+/* The acknowledgement of an earlier life of this rank, late on the same port. */
+static void session_leave__not_acknowledged_by_an_older_epoch(void **state)
+{
+	struct session s = running(901);
+	struct wire_status st = status_of(WIRE_RUNNING, inc);
+
+	(void)state;
+	session_leave(&s, 10 * MS);
+	st.cause = WIRE_CAUSE_LEFT;
+	st.wid_a = RANK;
+	assert_int_equal(deliver(&s, 900, &st, 11 * MS), SESSION_NOTHING);
+	assert_int_equal(s.state, SESSION_LEAVING);
+	assert_int_equal(deliver(&s, 901, &st, 12 * MS), SESSION_GONE);
+}
+
 static void session_leave__gives_up_after_200_ms(void **state)
 {
 	struct session s = running(901);
@@ -470,6 +485,7 @@ int main(void)
 		cmocka_unit_test(session__switch_that_starts_late_does_not_lower_p),
 		cmocka_unit_test(session_too_large__local_mtu),
 		cmocka_unit_test(session_leave__repeated_until_acknowledged),
+		cmocka_unit_test(session_leave__not_acknowledged_by_an_older_epoch),
 		cmocka_unit_test(session_leave__gives_up_after_200_ms),
 		cmocka_unit_test(session_leave__without_ever_an_answer),
 		cmocka_unit_test(session_abort__repeats_end_until_a_newer_epoch),
