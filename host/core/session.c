@@ -303,6 +303,8 @@ enum session_event session_input(struct session *s, const struct wire_msg *msg, 
 		return SESSION_NOTHING;
 	if (status.state == WIRE_REFUSED)
 		return session_refused(s, &status, now_ns);
+	if (msg->epoch == 0) /* no switch has such an epoch */
+		return SESSION_NOTHING;
 
 	switch (s->state) {
 	case SESSION_JOINING:

@@ -169,6 +169,16 @@ static void session_input__foreign_key_is_ignored(void **state)
 	assert_false(s.answered);
 }
 
+static void session_input__epoch_0_is_ignored(void **state)
+{
+	struct session s = joining(1408, false);
+	struct wire_status st = status_of(WIRE_FORMING, 0);
+
+	(void)state;
+	assert_int_equal(deliver(&s, 0, &st, 2 * MS), SESSION_NOTHING);
+	assert_int_equal(s.join.base, 0);
+}
+
 static void session_input__epoch_over_carries_the_cause(void **state)
 {
 	struct session s = running(901);
@@ -475,6 +485,7 @@ int main(void)
 		cmocka_unit_test(session_input__another_incarnation_runs),
 		cmocka_unit_test(session_input__begins_an_epoch_once),
 		cmocka_unit_test(session_input__foreign_key_is_ignored),
+		cmocka_unit_test(session_input__epoch_0_is_ignored),
 		cmocka_unit_test(session_input__epoch_over_carries_the_cause),
 		cmocka_unit_test(session_input__cause_of_another_epoch_is_not_ours),
 		cmocka_unit_test(session_input__older_epochs_are_ignored),
