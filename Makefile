@@ -63,7 +63,6 @@ HAVE_DPDK := $(call have,libdpdk)
 HAVE_TOPO := $(and $(call have,yaml-0.1),$(call have,libnl-route-3.0))
 
 LIB_PCAP  := $(if $(call have,libpcap),-lpcap)
-LIB_ZLIB  := $(if $(call have,zlib),-lz)
 
 # DPDK is linked from its archives with only the drivers named here: docs/adr/0002.
 DPDK_DRIVERS := bus_vdev bus_pci bus_auxiliary bus_vmbus mempool_ring mempool_stack \
@@ -215,7 +214,7 @@ TEST_LIBS := $(TOPO_LIBS) $(LIB_PCAP)
 $(call link-programs,$(if $(HAVE_DPDK),$(call mains,switch)),$(LIB_SWITCH) $(LIB),\
     $(DPDK_LIBS) $(LIB_PCAP))
 $(call link-programs,$(call mains,host/tools),$(call objs,host/tools) $(LIB))
-$(call link-programs,$(call mains,host/examples),$(call objs,host/examples) $(LIB),$(LIB_ZLIB))
+$(call link-programs,$(call mains,host/examples),$(call objs,host/examples) $(LIB))
 $(call link-programs,$(if $(HAVE_TOPO),$(call mains,topologies)),$(ALL_LIBS),$(TOPO_LIBS))
 # A test of a *_dpdk.c file has the drivers; the others pull in what they call.
 $(call link-tests,$(filter %_dpdk_test.c,$(UNIT_SRC)),$(UNIT_OBJ) $(ALL_LIBS),\
@@ -315,11 +314,11 @@ MAN       := $(wildcard docs/man/*.[1-9])
 man_dest   = share/man/man$(patsubst .%,%,$(suffix $(1)))/$(notdir $(1))
 YAML      := $(wildcard topologies/*.yaml)
 DATA      := $(filter-out %.c %.h,$(wildcard host/examples/data/*))
-INST_BIN  := $(TOOLS) $(FABRIC)
+INST_BIN  := $(TOOLS) $(FABRIC) $(SWITCHES)
 INSTALLED := $(if $(wildcard host/include/tally.h),include/tally.h) \
              $(if $(LIB),lib/libtally.a lib/pkgconfig/tally.pc) \
              $(if $(LIB_SO),lib/libtally.so.0 lib/libtally.so) \
-             $(INST_BIN:$(B)/%=bin/%) $(SWITCHES:$(B)/%=sbin/%) \
+             $(INST_BIN:$(B)/%=bin/%) \
              $(EXAMPLES:$(B)/%=lib/tally/examples/%) $(foreach m,$(MAN),$(call man_dest,$(m))) \
              $(YAML:%=share/tally/%) $(patsubst host/examples/%,share/tally/%,$(DATA))
 
@@ -339,7 +338,6 @@ install: all  ## install below DESTDIR and PREFIX
 	$(if $(LIB_SO),$(call put,755,$(LIB_SO),lib/libtally.so.0))
 	$(if $(LIB_SO),ln -sf libtally.so.0 '$(D)/lib/libtally.so')
 	$(foreach p,$(INST_BIN),$(call put,755,$(p),bin/$(notdir $(p)))$(newline)	)
-	$(foreach p,$(SWITCHES),$(call put,755,$(p),sbin/$(notdir $(p)))$(newline)	)
 	$(foreach p,$(EXAMPLES),$(call put,755,$(p),lib/tally/examples/$(notdir $(p)))$(newline)	)
 	$(foreach m,$(MAN),$(call put,644,$(m),$(call man_dest,$(m)))$(newline)	)
 	$(foreach y,$(YAML),$(call put,644,$(y),share/tally/$(y))$(newline)	)

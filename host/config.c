@@ -57,7 +57,9 @@ static const struct config_option config_table[] = {
 		  "inproc 64)" },
 	{ CONFIG_OPT("window", "WINDOW", CONFIG_UINT, window), .default_text = "0",
 	  .unit_text = "chunks", .allowed = "0 to 16000", .max = 16000,
-	  .meaning = "chunks in flight at most; 0: as many as there are slots" },
+	  .meaning =
+		  "chunks in flight at most: it starts at 64, grows with results and shrinks with "
+		  "losses; 0: up to the slots" },
 	{ CONFIG_OPT("timeout", "TIMEOUT", CONFIG_SECONDS, timeout_ns), .default_text = "300",
 	  .unit_text = "s", .allowed = "0 (never) or up to 1000000", .max = 1e6,
 	  .meaning = "an operation without progress for so long fails" },
@@ -354,9 +356,9 @@ static int config_pair(struct config_text *texts, const struct config_launch *la
 		*size = launch->size;
 	if (size->value && !rank->value && strcmp(size->value, "1") != 0)
 		return config_fail(error,
-				   "%s=%s (%s) without a rank: set TALLY_RANK to 0 .. %s-1, "
-				   "differently in each process",
-				   size->name, size->value, size->source, size->value);
+				   "%s=%s (%s) without a rank: set TALLY_RANK, from 0 to one less "
+				   "than that, differently in each process",
+				   size->name, size->value, size->source);
 	if (rank->value && !size->value && strcmp(rank->value, "0") != 0)
 		return config_fail(
 			error, "%s=%s (%s) without a size: set TALLY_SIZE to the number of ranks",
@@ -453,6 +455,7 @@ static int config_check(struct config *config, const struct config_text *texts,
 	const bool stated = texts[CONFIG_TRANSPORT].value != NULL;
 
 	config->sw.named = texts[CONFIG_SW].value != NULL;
+	config->sized = size->value != NULL;
 	if (config->rank >= config->size)
 		return config_fail(error, "%s=%s (%s) is not below %s=%s (%s): ranks count from 0",
 				   rank->name, rank->value ? rank->value : "0",

@@ -61,6 +61,7 @@ struct config_ranges {
 /* The values in force. */
 struct config {
 	uint64_t rank, size;
+	bool sized; /* somebody said how many ranks there are */
 	char job[WIRE_NAME + 1];
 	struct config_switch sw;
 	struct config_ranges ranges;

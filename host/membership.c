@@ -18,6 +18,7 @@
  * sending again early only makes others wait longer. */
 #define MEMBERSHIP_RTO_INPROC_NS UINT64_C(20000000)
 #define MEMBERSHIP_RTO_UDP_NS UINT64_C(1000000)
+#define MEMBERSHIP_WARN_NS UINT64_C(2000000000)
 #define MEMBERSHIP_OVERDUE_NS UINT64_C(500000000)
 /* Enough in flight for a network; inside a process, as much as stays in the cache. */
 enum { MEMBERSHIP_SLOTS_UDP = 512, MEMBERSHIP_SLOTS_INPROC = 64 };
@@ -153,19 +154,37 @@ static void membership_drive(struct engine *engine, enum session_state state)
 
 /* --- Joining ------------------------------------------------------------------------------------ */
 
+/* Long before the join timeout: whoever started the ranks may have forgotten the switch. */
+static void membership_waits(struct engine *engine)
+{
+	const struct session *session = &engine->session;
+
+	if (!engine->warn_at_ns || engine_clock() < engine->warn_at_ns)
+		return;
+	engine->warn_at_ns = 0;
+	if (session->answered)
+		return;
+	log_print(TALLY_LOG_WARN, "rank %u: %s %s; asking on", session->rank,
+		  engine->transport->refused ? "nothing listens at the switch's address"
+					     : "no answer yet from the switch",
+		  engine->config.sw.text);
+}
+
 /* An epoch that began and is over again by the time we look is joined: the next call tells what ended it. */
 static int membership_join(struct engine *engine)
 {
 	const uint64_t before = engine->header.epoch;
 
+	engine->warn_at_ns = engine_clock() + MEMBERSHIP_WARN_NS;
 	while (engine->session.state == SESSION_JOINING) {
+		membership_waits(engine);
 		if (atomic_load_explicit(&engine->abort_asked, memory_order_acquire)) {
 			snprintf(engine->text, ENGINE_TEXT, "aborted by tally_abort()");
 			engine_fail(engine, TALLY_ABORTED);
 			return engine->status;
 		}
 		if (!engine_exchange(engine) && engine->session.state == SESSION_JOINING)
-			engine_sleep(engine, UINT64_MAX);
+			engine_sleep(engine, engine->warn_at_ns ? engine->warn_at_ns : UINT64_MAX);
 	}
 	engine_farewell(engine);
 	return engine->header.epoch != before ? TALLY_OK : engine->status;
@@ -312,6 +331,8 @@ int engine_open(struct engine **out, const struct config *config, struct engine_
 		engine->config.slots = config->transport == CONFIG_UDP ? MEMBERSHIP_SLOTS_UDP
 								       : MEMBERSHIP_SLOTS_INPROC;
 	atomic_init(&engine->abort_asked, false);
+	if (config->transport == CONFIG_UDP && !config->sized)
+		log_print(TALLY_LOG_WARN, "TALLY_SIZE is not set: this is a job of one rank");
 	rc = membership_quantizer(engine, error);
 	if (rc == TALLY_OK)
 		rc = membership_transport(engine, error);

@@ -212,7 +212,9 @@ run_e2e()
 		report e2e "$name (uid $nobody)" 0 1 0 "cannot copy the tree to $tmp"
 		return
 	fi
-	run_script "$name (uid $nobody)" env -i -C "$tmp/tree" PATH="$PATH" HOME="$tmp/home" \
+	# The PATH that Debian gives an ordinary user.
+	run_script "$name (uid $nobody)" env -i -C "$tmp/tree" \
+		PATH=/usr/local/bin:/usr/bin:/bin HOME="$tmp/home" \
 		TMPDIR="$tmp/tmp" LANG=C.UTF-8 MODE="$mode" ASAN_OPTIONS="$ASAN_OPTIONS" \
 		UBSAN_OPTIONS="$UBSAN_OPTIONS" TSAN_OPTIONS="$TSAN_OPTIONS" \
 		GCOV_PREFIX="$tmp/tmp/gcov" setpriv --reuid "$nobody" --regid "$nobody" \

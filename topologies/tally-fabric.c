@@ -76,8 +76,8 @@ static int value_bad(const char *name, const char *value, const char *expectatio
 
 static int share_take(const char *name, double *to)
 {
-	if (topology_share_parse(optarg, to))
-		return value_bad(name, optarg, "a share such as 1% or 0.01");
+	if (topology_share_parse(optarg, to) || (*to >= 1 && !strchr(optarg, '%')))
+		return value_bad(name, optarg, "a share such as 1% or 0.01 (all: 100%)");
 	return 0;
 }
 
@@ -148,7 +148,7 @@ static void topology_override(struct topology *t, const struct arguments *a)
 	}
 }
 
-// tally-switch and tally-perf are found beside this program, before any others.
+// tally-switch and tally-perf are found beside this program, before any others; examples where they are installed.
 static int path_extend(void)
 {
 	char self[PATH_MAX], all[2 * PATH_MAX];
@@ -163,8 +163,8 @@ static int path_extend(void)
 	if (!slash)
 		return 0;
 	*slash = 0;
-	if ((size_t)snprintf(all, sizeof(all), "%s:%s", self, path ? path : "/usr/bin:/bin") >=
-	    sizeof(all))
+	if ((size_t)snprintf(all, sizeof(all), "%s:%s/../lib/tally/examples:%s", self, self,
+			     path ? path : "/usr/bin:/bin") >= sizeof(all))
 		return say_error("PATH is too long");
 	return setenv("PATH", all, 1);
 }

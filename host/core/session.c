@@ -303,6 +303,8 @@ enum session_event session_input(struct session *s, const struct wire_msg *msg, 
 		return SESSION_NOTHING;
 	if (status.state == WIRE_REFUSED)
 		return session_refused(s, &status, now_ns);
+	if (msg->epoch == 0) /* no switch has such an epoch */
+		return SESSION_NOTHING;
 
 	switch (s->state) {
 	case SESSION_JOINING:
@@ -315,8 +317,9 @@ enum session_event session_input(struct session *s, const struct wire_msg *msg, 
 			session_enter(s, SESSION_ENDED, now_ns);
 		break;
 	case SESSION_LEAVING:
-		if (msg->epoch <= s->spoken &&
-		    !(status.cause == WIRE_CAUSE_LEFT && status.wid_a == s->rank))
+		if (msg->epoch < s->spoken ||
+		    (msg->epoch == s->spoken &&
+		     !(status.cause == WIRE_CAUSE_LEFT && status.wid_a == s->rank)))
 			return SESSION_NOTHING;
 		session_enter(s, SESSION_LEFT, now_ns);
 		return SESSION_GONE;

@@ -149,6 +149,7 @@ int train_options_parse(struct train_options *options, int argc, char **argv)
 		.seed = 1,
 		.abort_at = -1,
 	};
+	argv[0] = program_invocation_short_name; /* as getopt names us */
 	while ((opt = getopt_long(argc, argv, "hV", train_longopts, NULL)) != -1) {
 		err = train_take(options, opt, optarg);
 		if (err != 0)

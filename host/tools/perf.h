@@ -139,5 +139,7 @@ void perf_table_foot(const struct perf_rank *rank, const struct perf_summary *su
 
 /* perf_json.c: 0, or -1 after an error was printed. */
 int perf_json_write(const struct perf_rank *rank, const struct perf_summary *summary);
+/* Before anything runs: can path be written?  -1: no, and it was said. */
+int perf_json_check(const char *path);
 
 #endif

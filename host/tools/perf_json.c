@@ -56,6 +56,16 @@ static void perf_json_summary(FILE *file, const struct perf_summary *summary, bo
 		summary->interrupted ? "true" : "false");
 }
 
+int perf_json_check(const char *path)
+{
+	FILE *file = fopen(path, "ae");
+
+	if (file != NULL && fclose(file) == 0)
+		return 0;
+	fprintf(stderr, "tally-perf: --json %s: %s\n", path, strerror(errno));
+	return -1;
+}
+
 int perf_json_write(const struct perf_rank *rank, const struct perf_summary *summary)
 {
 	const struct perf_options *options = rank->options;

@@ -322,6 +322,7 @@ int perf_options_parse(struct perf_options *options, int argc, char **argv)
 		.nr_ops = 1,
 		.seed = 1,
 	};
+	argv[0] = program_invocation_short_name; /* as getopt names us */
 	while ((opt = getopt_long(argc, argv, "b:e:f:i:n:w:c:d:o:t:J:T:hV", perf_longopts, NULL)) !=
 	       -1) {
 		err = perf_take(options, opt, optarg);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tally-info.c - says what this libtally is, what this CPU runs, and every TALLY_ variable.
+#include <errno.h>
 #include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -142,6 +143,7 @@ int main(int argc, char **argv)
 	bool variables = false, cpu = false;
 	int opt, err = 0;
 
+	argv[0] = program_invocation_short_name; /* as getopt names us */
 	while ((opt = getopt_long(argc, argv, "vchV", info_longopts, NULL)) != -1) {
 		if (opt == 'h') {
 			fputs(info_usage, stdout);

@@ -18,18 +18,21 @@ struct perf_thread {
 
 static void perf_on_signal(int signal)
 {
+	static const char text[] =
+		"# interrupted: ending after this row; interrupt again to end now\n";
+
 	(void)signal;
 	perf_interrupted = 1;
+	(void)!write(STDERR_FILENO, text, sizeof(text) - 1);
 }
 
-/* The first interrupt lets the row in progress end, on all ranks; the second one kills. */
+/* While rows are measured, the first interrupt lets the one in progress end, on all ranks. */
 static void perf_watch_signals(void)
 {
 	struct sigaction action = { .sa_handler = perf_on_signal, .sa_flags = (int)SA_RESETHAND };
 
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
 }
 
 static int perf_config_number(tally_config_t *config, const char *key, uint32_t value)
@@ -83,6 +86,7 @@ static void *perf_thread_run(void *arg)
 
 	thread->result = -1;
 	if (err == TALLY_OK) {
+		perf_watch_signals();
 		thread->result = perf_run_rank(&rank);
 		tally_close(rank.comm);
 		return NULL;
@@ -130,7 +134,8 @@ int main(int argc, char **argv)
 
 	if (err != 0)
 		return err > 0 ? 0 : 2;
-	perf_watch_signals();
+	if (options.json != NULL && perf_json_check(options.json) != 0)
+		return 1;
 	if (options.nr_threads > 0)
 		return perf_run_threads(&options) == 0 ? 0 : 1;
 	perf_thread_run(&self);

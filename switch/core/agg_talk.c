@@ -2,6 +2,33 @@
 /* agg_talk.c - KEEPALIVE, LEAVE, END, and what the network says of a member. */
 #include "switch/core/agg.h"
 
+/*
+ * A rank that is missing and silent may be gone, and the switch may have had nothing to send to it since: the answer
+ * goes to its address, too, and if nobody is there the network will say so.
+ */
+static void keepalive_poke(struct agg *agg, const struct agg_in *in, const struct job *job)
+{
+	struct wire_msg msg = in->msg;
+	struct wire_status status;
+	uint64_t silent;
+
+	if (!job->running || msg.epoch != job->epoch || msg.slot >= job->lease_nr)
+		return;
+	agg_status(job, JOB_NONE, in->now->now_ns, &status);
+	status.missing = slot_missing(&agg->slots[job->lease_first + msg.slot], job->epoch,
+				      msg.round, job->all);
+	msg.type = WIRE_STATUS;
+	for (silent = status.silent & status.missing & ~job->left; silent; silent &= silent - 1) {
+		const struct job_member *member = &job->members[__builtin_ctzll(silent)];
+
+		msg.wid = member->range.first;
+		status.inc = member->inc;
+		if (outbox_allows(&agg->outbox, &member->flow, in->now->now_ns))
+			outbox_put(&agg->outbox, &member->flow, &msg, &status,
+				   (struct outbox_room){ .len = WIRE_BODY });
+	}
+}
+
 /* Without a job it is a probe of the path. */
 enum counter agg_keepalive(struct agg *agg, struct agg_in *in)
 {
@@ -24,6 +51,7 @@ enum counter agg_keepalive(struct agg *agg, struct agg_in *in)
 		agg_retry_gone(agg, job, in->now);
 		if (agg_is_leaf(agg) && job->running)
 			agg_up_probe(agg, in, job);
+		keepalive_poke(agg, in, job);
 	}
 	agg_answer(agg, in, job);
 	return COUNTER_keepalive;

@@ -241,12 +241,16 @@ static void eal_size(const struct eal_params *params, uint32_t *room, unsigned *
 /* DPDK starts threads, which are not to take our signals, and pins this one, which others share a CPU with. */
 static int eal_start(struct eal_args *args, const cpu_set_t *cpus)
 {
+	FILE *err = stderr;
 	sigset_t all, old;
 	int rc;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
+	/* What is fatal it also says on stderr by itself. */
+	stderr = eal_noise ? err : eal_log;
 	rc = rte_eal_init(args->argc, args->argv);
+	stderr = err;
 	sched_setaffinity(0, sizeof(*cpus), cpus);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return rc;
@@ -271,7 +275,7 @@ int eal_open(const struct eal_params *params, struct port_error *err)
 		return port_fail(err, "cannot prepare DPDK's start: %s", strerror(errno));
 	if (eal_start(&args, &cpus) < 0)
 		return port_fail(err, "DPDK does not start%s%.300s%s", eal_last[0] ? ": " : "",
-				 eal_last,
+				 eal_last + (strncmp(eal_last, "EAL: ", 5) ? 0 : 5),
 				 params->huge ? "; without --huge it needs no hugepages" : "");
 	eal_started = true;
 	eal_mbufs.pool = (struct pool){ .get = mbuf_get, .put = mbuf_put };

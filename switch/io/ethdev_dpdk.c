@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <libgen.h>
 #include <sched.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,7 @@ enum {
 	ETHDEV_DESC = 1024,
 	ETHDEV_RING = 512, /* frames of an af_packet ring that loses nothing in short bursts */
 	ETHDEV_BLOCK = 65536,
+	ETHDEV_GREETING_MS = 1000,
 	ETHDEV_LINK_MS = 1000, /* waited for a link that is to come up by itself */
 };
 
@@ -61,6 +63,9 @@ static int memif_check(struct port *port, struct port_error *err)
 	if (fd < 0)
 		return port_refuse(port, err, "cannot open a socket: %s", strerror(errno));
 	rc = connect(fd, (struct sockaddr *)&addr, sizeof(addr));
+	/* DPDK's listener ends its process if a peer has gone before it is greeted. */
+	if (!rc)
+		(void)!poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, ETHDEV_GREETING_MS);
 	close(fd);
 	if (!rc)
 		return port_refuse(port, err,

@@ -73,11 +73,22 @@ static void rundir_sweep(const char *parent)
 	closedir(dir);
 }
 
+/* A directory that a variable names, if it can be one: not a list, and not too long. */
+static const char *rundir_parent(const char *variable)
+{
+	const char *parent = getenv(variable);
+
+	return parent && parent[0] == '/' && !strchr(parent, ':') && strlen(parent) <= 200 ? parent
+											   : NULL;
+}
+
 int rundir_open(struct rundir *rundir, struct port_error *err)
 {
-	const char *parent = getenv("TMPDIR");
+	const char *parent = rundir_parent("RUNTIME_DIRECTORY");
 
-	if (!parent || parent[0] != '/' || strlen(parent) > 200)
+	if (!parent)
+		parent = rundir_parent("TMPDIR");
+	if (!parent)
 		parent = "/tmp";
 	rundir_sweep(parent);
 	/* Another switch's sweep may take the directory before it is locked: then the next one. */

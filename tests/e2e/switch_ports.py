@@ -521,8 +521,8 @@ class Host:
         ip('link', 'set', self.dev, 'up')
         with open(f'/proc/sys/net/ipv6/conf/{self.dev}/disable_ipv6', 'w') as f:
             f.write('1')
-        for cmd in ('sysctl -qw net.ipv6.conf.all.disable_ipv6=1', 'ip link set lo up',
-                    f'ip addr add {self.ip}/24 dev eth0', 'ip link set eth0 up'):
+        self.run('sh', '-c', 'echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6')
+        for cmd in ('ip link set lo up', f'ip addr add {self.ip}/24 dev eth0', 'ip link set eth0 up'):
             self.run(*cmd.split())
 
     def run(self, *args, **kw):

@@ -54,12 +54,17 @@ static void agg_keepalive__names_who_is_awaited(void **state)
 	assert_string_equal(rig_send_msg(&rig, &msg),
 			    "keepalive | STATUS RUNNING epoch 1010 slot 36 round 4 wid 1 inc 101 P "
 			    "256 S 4 len 160 > w1");
-	/* Silent is who was not heard for more than a second: the asker just was. */
+	/* Silent is who was not heard for more than a second: the asker just was.  The silent are
+	 * sent the answer, too. */
 	rig_wait(&rig, 1001);
 	msg.round = 0;
 	msg.slot = WIRE_SE + 2;
 	assert_string_equal(rig_send_msg(&rig, &msg),
-			    "keepalive | STATUS RUNNING epoch 1010 slot 34 round 0 wid 1 inc 101 P "
+			    "keepalive | STATUS RUNNING epoch 1010 slot 34 round 0 wid 0 inc 100 P "
+			    "256 S 4 missing 0, 2 silent 0, 2 len 160 > w0 | "
+			    "STATUS RUNNING epoch 1010 slot 34 round 0 wid 2 inc 102 P "
+			    "256 S 4 missing 0, 2 silent 0, 2 len 160 > w2 | "
+			    "STATUS RUNNING epoch 1010 slot 34 round 0 wid 1 inc 101 P "
 			    "256 S 4 missing 0, 2 silent 0, 2 len 160 > w1");
 	assert_int_equal(rig_count(&rig, COUNTER_keepalive), 4);
 	rig_close(&rig);

@@ -362,7 +362,7 @@ static void config_resolve__rank_and_size(void **state)
 	unsetenv("TALLY_RANK");
 	setenv("TALLY_SIZE", "4", 1);
 	refuse(NULL,
-	       "TALLY_SIZE=4 (environment) without a rank: set TALLY_RANK to 0 .. 4-1, differently in each "
+	       "TALLY_SIZE=4 (environment) without a rank: set TALLY_RANK, from 0 to one less than that, differently in each "
 	       "process");
 	setenv("TALLY_SIZE", "1", 1);
 	assert_int_equal(resolve(NULL).size, 1);
@@ -504,7 +504,7 @@ static void config_set__refusals(void **state)
 	assert_int_equal(config_set(&set, NULL, "1", &error), -1);
 	assert_int_equal(config_set(&set, "size", "2", &error), 0);
 	refuse(&set,
-	       "size=2 (tally_config_set) without a rank: set TALLY_RANK to 0 .. 2-1, differently in each "
+	       "size=2 (tally_config_set) without a rank: set TALLY_RANK, from 0 to one less than that, differently in each "
 	       "process");
 	config_clear(&set);
 }

@@ -169,6 +169,16 @@ static void session_input__foreign_key_is_ignored(void **state)
 	assert_false(s.answered);
 }
 
+static void session_input__epoch_0_is_ignored(void **state)
+{
+	struct session s = joining(1408, false);
+	struct wire_status st = status_of(WIRE_FORMING, 0);
+
+	(void)state;
+	assert_int_equal(deliver(&s, 0, &st, 2 * MS), SESSION_NOTHING);
+	assert_int_equal(s.join.base, 0);
+}
+
 static void session_input__epoch_over_carries_the_cause(void **state)
 {
 	struct session s = running(901);
@@ -405,6 +415,21 @@ static void session_leave__repeated_until_acknowledged(void **state)
 	assert_int_equal(s.state, SESSION_LEFT);
 }
 
+/* The acknowledgement of an earlier life of this rank, late on the same port. */
+static void session_leave__not_acknowledged_by_an_older_epoch(void **state)
+{
+	struct session s = running(901);
+	struct wire_status st = status_of(WIRE_RUNNING, inc);
+
+	(void)state;
+	session_leave(&s, 10 * MS);
+	st.cause = WIRE_CAUSE_LEFT;
+	st.wid_a = RANK;
+	assert_int_equal(deliver(&s, 900, &st, 11 * MS), SESSION_NOTHING);
+	assert_int_equal(s.state, SESSION_LEAVING);
+	assert_int_equal(deliver(&s, 901, &st, 12 * MS), SESSION_GONE);
+}
+
 static void session_leave__gives_up_after_200_ms(void **state)
 {
 	struct session s = running(901);
@@ -460,6 +485,7 @@ int main(void)
 		cmocka_unit_test(session_input__another_incarnation_runs),
 		cmocka_unit_test(session_input__begins_an_epoch_once),
 		cmocka_unit_test(session_input__foreign_key_is_ignored),
+		cmocka_unit_test(session_input__epoch_0_is_ignored),
 		cmocka_unit_test(session_input__epoch_over_carries_the_cause),
 		cmocka_unit_test(session_input__cause_of_another_epoch_is_not_ours),
 		cmocka_unit_test(session_input__older_epochs_are_ignored),
@@ -470,6 +496,7 @@ int main(void)
 		cmocka_unit_test(session__switch_that_starts_late_does_not_lower_p),
 		cmocka_unit_test(session_too_large__local_mtu),
 		cmocka_unit_test(session_leave__repeated_until_acknowledged),
+		cmocka_unit_test(session_leave__not_acknowledged_by_an_older_epoch),
 		cmocka_unit_test(session_leave__gives_up_after_200_ms),
 		cmocka_unit_test(session_leave__without_ever_an_answer),
 		cmocka_unit_test(session_abort__repeats_end_until_a_newer_epoch),
