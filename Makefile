@@ -306,7 +306,7 @@ clean:  ## remove what this MODE has built
 	rm -rf $(B)
 help:  ## this text
 	@echo 'make [TARGET] [MODE=release|debug|asan|tsan|cov|fuzz] [CC=gcc|clang] [V=1] [WERROR=]'
-	@awk -F ':.*##  *' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*##  *' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
 
 # --- Installation: uninstall removes exactly what install puts -----------------------------------
 D         := $(DESTDIR)$(PREFIX)

@@ -11,7 +11,7 @@
 
 #include "topologies/topology_reader.h"
 
-enum { MTU_MIN = 68, MTU_MAX = 65535, DEPTH_MAX = 32, ALIASES_MAX = 1000 };
+enum { MTU_MIN = 256, MTU_MAX = 65535, DEPTH_MAX = 32, ALIASES_MAX = 1000 };
 
 static void read_ip(struct reader *r, yaml_node_t *n, void *to)
 {

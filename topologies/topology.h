@@ -12,7 +12,7 @@ enum {
 	TOPOLOGY_NAME_MAX = 15, /* a node's name is also a host name and part of interface names */
 	TOPOLOGY_NODES_MAX = 250,
 	TOPOLOGY_LINKS_MAX = 500,
-	TOPOLOGY_PORT_MAX = 999,
+	TOPOLOGY_PORT_MAX = 255,
 	TOPOLOGY_JOBS_MAX = 32,
 	TOPOLOGY_JOB_NAME_MAX = 63, /* what a JOIN message carries */
 	TOPOLOGY_LIST_MAX = 256,    /* also the most ranks of one job */

@@ -106,7 +106,7 @@ case_killed-midway()
 case_killed-midway-of-an-operation()
 {
 	switch
-	doomed "$build/tally-perf" -b 256M -e 256M -w 0 -n 1000 -c 0
+	doomed "$build/tally-perf" -b 32M -e 32M -w 0 -n 10000 -c 0
 	until_true joined completed || fail "nothing is added up"
 	signal 9 v3
 	ends v3 137

@@ -20,6 +20,8 @@ SWITCH = sys.argv[1]
 DEADLINE = 10
 CASES = {'host': [], 'namespace': []}
 tmp = tempfile.mkdtemp(prefix='tally-ports.')
+# Addresses of our own: other switches of this machine may have the first one.
+LO, LO2 = (f'127.{net}.{random.randrange(256)}.{random.randrange(1, 255)}' for net in random.sample(range(1, 250), 2))
 
 
 def case(where):
@@ -168,8 +170,8 @@ def send_train(rank, packets):
 
 
 def udp_job(setting, send):
-    switch = Switch('-i', '1@udp:127.0.0.1' + setting)
-    ranks = [Rank('127.0.0.1', '127.0.0.1', 'sums', i, 3) for i in range(3)]
+    switch = Switch('-i', f'1@udp:{LO}' + setting)
+    ranks = [Rank('127.0.0.1', LO, 'sums', i, 3) for i in range(3)]
     join_all(ranks)
     exchange(ranks, range(32, 40), send)
     exchange(ranks, range(32, 40), send, 1)
@@ -197,8 +199,8 @@ def udp_without_offloads():
 @case('host')
 def udp_empty_in_a_train_has_room():
     """A contribution without values, in the middle of a train, completes a chunk that has values."""
-    switch = Switch('-i', '1@udp:127.0.0.1')
-    a, b = ranks = [Rank('127.0.0.1', '127.0.0.1', 'empties', i, 2) for i in range(2)]
+    switch = Switch('-i', f'1@udp:{LO}')
+    a, b = ranks = [Rank('127.0.0.1', LO, 'empties', i, 2) for i in range(2)]
     join_all(ranks)
     for s in range(32, 40):
         a.send(w.data(a.job, a.epoch, s, 0, values_of(0, s)))
@@ -217,8 +219,8 @@ def udp_empty_in_a_train_has_room():
 @case('host')
 def udp_process_gone():
     """A rank whose process is gone is told by its kernel: the epoch ends, cause GONE."""
-    switch = Switch('-i', '1@udp:127.0.0.1')
-    a, b = ranks = [Rank('127.0.0.1', '127.0.0.1', 'gone', i, 2) for i in range(2)]
+    switch = Switch('-i', f'1@udp:{LO}')
+    a, b = ranks = [Rank('127.0.0.1', LO, 'gone', i, 2) for i in range(2)]
     join_all(ranks)
     b.send(w.data(b.job, b.epoch, 32, 1, values_of(1, 32)))
     a.send(w.data(a.job, a.epoch, 32, 0, values_of(0, 32)))
@@ -242,8 +244,8 @@ def udp_process_gone():
 
 @case('host')
 def udp_two_ports_one_job():
-    switch = Switch('-i', '1@udp:127.0.0.1', '-i', '9@udp:127.0.0.2')
-    ranks = [Rank('127.0.0.1', '127.0.0.1', 'both', 0, 2), Rank('127.0.0.1', '127.0.0.2', 'both', 1, 2)]
+    switch = Switch('-i', f'1@udp:{LO}', '-i', f'9@udp:{LO2}')
+    ranks = [Rank('127.0.0.1', LO, 'both', 0, 2), Rank('127.0.0.1', LO2, 'both', 1, 2)]
     join_all(ranks)
     exchange(ranks, range(32, 40))
     totals = switch.stop()
@@ -253,8 +255,8 @@ def udp_two_ports_one_job():
 @case('host')
 def udp_faults_on_purpose():
     """Exact in spite of loss, duplicates and reordering in both directions, and every fault is counted."""
-    switch = Switch('-i', '1@udp:127.0.0.1', '--loss', '15%', '--dup', '0.2', '--reorder', '20%', '--seed', '5')
-    ranks = [Rank('127.0.0.1', '127.0.0.1', 'faults', i, 2) for i in range(2)]
+    switch = Switch('-i', f'1@udp:{LO}', '--loss', '15%', '--dup', '0.2', '--reorder', '20%', '--seed', '5')
+    ranks = [Rank('127.0.0.1', LO, 'faults', i, 2) for i in range(2)]
     for r in ranks:
         r.sock.settimeout(0.03)
     join_all(ranks)
@@ -268,8 +270,8 @@ def udp_faults_on_purpose():
 
 @case('host')
 def udp_captures():
-    switch = Switch('-i', '1@udp:127.0.0.1', '--pcap', f'{tmp}/caps')
-    r = Rank('127.0.0.1', '127.0.0.1', 'alone', 0, 1)
+    switch = Switch('-i', f'1@udp:{LO}', '--pcap', f'{tmp}/caps')
+    r = Rank('127.0.0.1', LO, 'alone', 0, 1)
     join_all([r])
     exchange([r], range(32, 36))
     totals = switch.stop()
@@ -281,17 +283,17 @@ def udp_captures():
 
 @case('host')
 def totals_on_request():
-    switch = Switch('-i', '1@udp:127.0.0.1')
+    switch = Switch('-i', f'1@udp:{LO}')
     switch.proc.send_signal(signal.SIGUSR1)
     line = switch.proc.stdout.readline()
     check(line.startswith(' port name'), f'no table: {line}')
     switch.stop(signal.SIGINT)
-    check(switch.err == 'tally-switch: ready, 1 port, ip 127.0.0.1\n', f'stderr: {switch.err}')
+    check(switch.err == 'tally-switch: ready, 1 port, ip ' + LO + '\n', f'stderr: {switch.err}')
 
 
 @case('host')
 def idle_sleeps():
-    switch = Switch('-i', '1@udp:127.0.0.1')
+    switch = Switch('-i', f'1@udp:{LO}')
     time.sleep(0.3)
     cpu = float(switch.stop()['cpu_s'])
     check(cpu < 0.1, f'{cpu} s of CPU in 0.3 s without a packet')
@@ -299,9 +301,9 @@ def idle_sleeps():
 
 @case('host')
 def refusals():
-    switch = Switch('-i', '1@udp:127.0.0.1')
+    switch = Switch('-i', f'1@udp:{LO}')
     for args, rc, words in [
-            (['-i', '1@udp:127.0.0.1'], 1, 'in use: by another tally-switch?'),
+            (['-i', f'1@udp:{LO}'], 1, 'in use: by another tally-switch?'),
             (['-i', '1@udp:192.0.2.7'], 1, 'no address of this machine'),
             (['-i', '1@nosuch0', '--ip', '10.0.0.254'], 1, 'no such interface'),
             (['-i', '1@lo', '--ip', '10.0.0.254'], 1, 'no Ethernet interface'),
@@ -311,7 +313,7 @@ def refusals():
             (['-i', '1@vdev:net_nosuch0', '--ip', '10.0.0.254'], 1, 'no such driver'),
             (['-i', '1@veth1'], 2, 'framed ports need --ip'),
             ([], 2, 'no port is given'),
-            (['-i', '2@udp:127.0.0.2', '--pcap', '/proc/nonexistent'], 1, 'cannot make the directory')]:
+            (['-i', f'2@udp:{LO2}', '--pcap', '/proc/nonexistent'], 1, 'cannot make the directory')]:
         text = refused(*args, rc=rc)
         check(words in text, f'{args}: {text}')
     switch.stop()
@@ -331,7 +333,7 @@ def refusal_without_privilege():
     except PermissionError:
         return 'cannot give up privileges here'
     check('CAP_NET_RAW' in text and 'udp: and memif: need no privilege' in text, text)
-    text = refused('-i', '1@udp:127.0.0.1:99', prefix=prefix) if \
+    text = refused('-i', f'1@udp:{LO}:99', prefix=prefix) if \
         open('/proc/sys/net/ipv4/ip_unprivileged_port_start').read().strip() == '1024' else 'is privileged'
     check('is privileged' in text, text)
 
@@ -409,8 +411,8 @@ def every_drop_of_a_frame():
 
 @case('host')
 def every_drop_in_a_job():
-    switch = Switch('-i', '1@udp:127.0.0.1')
-    a, b = ranks = [Rank('127.0.0.1', '127.0.0.1', 'drops', i, 2) for i in range(2)]
+    switch = Switch('-i', f'1@udp:{LO}')
+    a, b = ranks = [Rank('127.0.0.1', LO, 'drops', i, 2) for i in range(2)]
     join_all(ranks)
     for round_ in range(3):
         exchange(ranks, [32], None, round_)
@@ -681,8 +683,8 @@ def udp_and_af_packet_in_one_job():
     """One rank behind a veth, one at a socket of the switch's own machine."""
     def go(hosts):
         subprocess.run(['ip', 'link', 'set', 'lo', 'up'], check=True)
-        switch = Switch(*ports_of(hosts), '-i', '7@udp:127.0.0.1')
-        ranks = [hosts[0].socket_rank('mixed', 0, 2), Rank('127.0.0.1', '127.0.0.1', 'mixed', 1, 2)]
+        switch = Switch(*ports_of(hosts), '-i', f'7@udp:{LO}')
+        ranks = [hosts[0].socket_rank('mixed', 0, 2), Rank('127.0.0.1', LO, 'mixed', 1, 2)]
         join_all(ranks)
         for round_ in range(3):
             exchange(ranks, range(32, 40), None, round_)
