@@ -144,6 +144,8 @@ static bool config_number(const struct config_option *option, const char *text, 
 	    value < option->min || value > option->max)
 		return false;
 	result = (uint64_t)llround(value * scale);
+	if (value > 0 && !result)
+		return false; /* 0 means something else */
 	if (option->multiple && result % option->multiple)
 		return false;
 	memcpy(out, &result, sizeof(result));

@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-enum { CONFIG_LINE = 4096, CONFIG_GUESS = 3, CONFIG_WORD = 48 };
+enum { CONFIG_FILE_MAX = 1 << 20, CONFIG_LINE = 4096, CONFIG_GUESS = 3, CONFIG_WORD = 48 };
 
 int config_find_env(const char *name, size_t len)
 {
@@ -133,6 +134,10 @@ static int config_file_line(struct config_file *file, char *line, unsigned numbe
 	}
 	free(file->values[i]);
 	file->values[i] = strdup(value);
+	if (!file->values[i]) {
+		snprintf(error->text, sizeof(error->text), "out of memory");
+		return -1;
+	}
 	file->lines[i] = number;
 	return 0;
 }
@@ -140,6 +145,7 @@ static int config_file_line(struct config_file *file, char *line, unsigned numbe
 int config_file_read(struct config_file *file, const char *path, struct config_error *error)
 {
 	char line[CONFIG_LINE];
+	struct stat st;
 	unsigned number = 0;
 	FILE *in;
 	int rc = 0;
@@ -152,8 +158,22 @@ int config_file_read(struct config_file *file, const char *path, struct config_e
 			 strerror(errno));
 		return -1;
 	}
-	while (rc == 0 && fgets(line, sizeof(line), in))
+	if (fstat(fileno(in), &st) || !S_ISREG(st.st_mode) || st.st_size > CONFIG_FILE_MAX) {
+		snprintf(error->text, sizeof(error->text),
+			 "TALLY_CONF=%.256s: want a regular file of at most %d bytes", path,
+			 CONFIG_FILE_MAX);
+		rc = -1;
+	}
+	while (rc == 0 && fgets(line, sizeof(line), in)) {
+		if (strlen(line) == sizeof(line) - 1 && line[sizeof(line) - 2] != '\n') {
+			snprintf(error->text, sizeof(error->text),
+				 "%.256s:%u: a line longer than %zu bytes", file->path, number + 1,
+				 sizeof(line) - 2);
+			rc = -1;
+			break;
+		}
 		rc = config_file_line(file, line, ++number, error);
+	}
 	if (rc == 0 && ferror(in)) {
 		snprintf(error->text, sizeof(error->text), "TALLY_CONF=%.256s: %s", path,
 			 strerror(errno));

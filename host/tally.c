@@ -16,14 +16,18 @@
 #include "host/engine.h"
 #include "host/log.h"
 
-enum { TALLY_REQUESTS = 256 }; /* not released, finished or not */
+enum {
+	TALLY_REQUESTS = 256,	 /* not released, finished or not */
+	TALLY_STRUCT_MAX = 4096, /* bytes that a struct of a later version may have */
+};
 
 /* The mutual exclusion of threads is ours, so that a second one is told instead of harmed. */
 struct tally_request {
 	struct engine_op op;
 	tally_t *comm;
 	bool used;
-	bool released; /* by the caller; ours until the operation is finished */
+	/* By the caller, whatever another thread does meanwhile; ours until the operation is finished. */
+	atomic_bool released;
 };
 
 struct tally {
@@ -235,7 +239,8 @@ static struct tally_request *tally_request_new(tally_t *comm)
 	for (unsigned i = 0; i < TALLY_REQUESTS; i++) {
 		struct tally_request *req = &comm->requests[comm->next++ % TALLY_REQUESTS];
 
-		if (req->used && !(req->released && req->op.status != TALLY_IN_PROGRESS))
+		if (req->used &&
+		    !(atomic_load(&req->released) && req->op.status != TALLY_IN_PROGRESS))
 			continue;
 		*req = (struct tally_request){ .comm = comm, .used = true };
 		return req;
@@ -273,7 +278,7 @@ static int tally_check_size(const tally_t *comm, const struct tally_args *args)
 {
 	const unsigned char *bytes = (const unsigned char *)args;
 
-	if (args->size < sizeof(*args))
+	if (args->size < sizeof(*args) || args->size > TALLY_STRUCT_MAX)
 		return tally_fail(
 			comm, TALLY_INVALID,
 			"tally_allreduce: args->size is %zu: set it to sizeof(struct tally_args), %zu",
@@ -390,10 +395,8 @@ int tally_wait(tally_request_t *req, int64_t timeout_ns)
 
 void tally_release(tally_request_t *req)
 {
-	if (!req || tally_enter(req->comm, "tally_release") < 0)
-		return;
-	req->released = true;
-	tally_leave(req->comm, TALLY_OK);
+	if (req)
+		atomic_store(&req->released, true);
 }
 
 /* Copies as much as the caller's version knows; zeroes what only it knows. */
@@ -410,7 +413,7 @@ int tally_get_result(const tally_request_t *req, struct tally_result *result)
 	struct tally_result ours;
 	int rc;
 
-	if (!req || !result || result->size < sizeof(ours))
+	if (!req || !result || result->size < sizeof(ours) || result->size > TALLY_STRUCT_MAX)
 		return tally_fail(
 			req ? req->comm : NULL, TALLY_INVALID,
 			"tally_get_result: give a request, and a result whose size is set");
@@ -457,12 +460,18 @@ int tally_rejoin(tally_t *comm)
 
 int tally_get_stats(const tally_t *comm, struct tally_stats *stats)
 {
+	tally_t *inside = (tally_t *)(uintptr_t)comm; /* entering marks it as in use */
 	struct tally_stats ours = { 0 };
+	int rc;
 
-	if (!comm || !stats || stats->size < sizeof(ours))
+	if (!comm || !stats || stats->size < sizeof(ours) || stats->size > TALLY_STRUCT_MAX)
 		return tally_fail(
 			comm, TALLY_INVALID,
 			"tally_get_stats: give a communicator, and stats whose size is set");
+	rc = tally_enter(inside, "tally_get_stats");
+	if (rc < 0)
+		return rc;
 	engine_stats(comm->engine, &ours);
-	return tally_copy_out(stats, stats->size, &ours, sizeof(ours));
+	tally_copy_out(stats, stats->size, &ours, sizeof(ours));
+	return tally_leave(inside, TALLY_OK);
 }

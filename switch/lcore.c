@@ -35,8 +35,12 @@ void lcore_time(struct lcore *lcore)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	lcore->now.now_ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-	clock_gettime(CLOCK_REALTIME, &ts);
-	lcore->now.wall_ms = (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+	if (!lcore->wall_base_ms) {
+		clock_gettime(CLOCK_REALTIME, &ts);
+		lcore->wall_base_ms = (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000 -
+				      lcore->now.now_ns / 1000000;
+	}
+	lcore->now.wall_ms = lcore->wall_base_ms + lcore->now.now_ns / 1000000;
 }
 
 /* Jobs may be gone before anybody asks how many there were. */

@@ -59,7 +59,8 @@ struct lcore {
 	/* The loop's own. */
 	struct counters counters; /* beside those of the pipe */
 	struct pipe_time now;
-	unsigned nr_held; /* packets held back in all ports and directions */
+	uint64_t wall_base_ms; /* wall clock of the start: whoever sets it back stops no epochs */
+	unsigned nr_held;      /* packets held back in all ports and directions */
 	unsigned nr_late;
 	struct pkt late[LCORE_LATE];
 	uint64_t busy_ns; /* spent on bursts */

@@ -64,6 +64,10 @@ static int finish(struct node *node)
 	lcore_drain(&node->lcore);
 	totals_read(&totals, node);
 	totals_print(&totals, node, stdout);
+	if (ferror(stdout)) {
+		log_line(LOG_WARN, "standard output: the totals could not be written");
+		return EXIT_FAILURE;
+	}
 	if (!path || totals_write(&totals, node, path) == 0)
 		return EXIT_SUCCESS;
 	log_line(LOG_WARN, "--totals %.200s: cannot write it: %s", path, strerror(errno));
@@ -147,6 +151,10 @@ int main(int argc, char **argv)
 	if (conf.ready_fd >= 0 && fcntl(conf.ready_fd, F_GETFD) < 0) {
 		fprintf(stderr, "tally-switch: --ready-fd %d: is not open\n", conf.ready_fd);
 		return EXIT_OPTIONS;
+	}
+	if (conf.totals && totals_check(conf.totals)) {
+		fprintf(stderr, "tally-switch: --totals %s: %s\n", conf.totals, strerror(errno));
+		return EXIT_FAILURE;
 	}
 	log_level_set((enum log_level)conf.log_level);
 	if (signals_open()) {

@@ -6,6 +6,10 @@
 #include <inttypes.h>
 #include <time.h>
 
+#include "proto/print.h"
+
+enum { TOTALS_TEXT = 256 };
+
 void totals_read(struct totals *totals, struct node *node)
 {
 	struct lcore *lcore = &node->lcore;
@@ -64,6 +68,34 @@ static void totals_port(const struct lcore_port *p, FILE *out)
 	totals_faults(&p->out, "out", out);
 }
 
+/* Who is missing in a job that does not run: ranks, or, where these are not all below, how many. */
+static void totals_missing(const struct job *job, FILE *out)
+{
+	uint64_t missing = job->all & ~job->joined;
+	char ranks[TOTALS_TEXT];
+
+	print_ranks(ranks, sizeof(ranks), missing);
+	if (job->tree || job->range.first)
+		fprintf(out, "waiting for %d members\n", __builtin_popcountll(missing));
+	else
+		fprintf(out, "waiting for rank%s %s\n", missing & (missing - 1) ? "s" : "", ranks);
+}
+
+static void totals_jobs(const struct node *node, FILE *out)
+{
+	for (unsigned i = 0; i < node->conf->jobs; i++) {
+		const struct job *job = pipe_job(node->lcore.pipe, i);
+
+		if (!job)
+			continue;
+		fprintf(out, "job %s of %u ranks: ", job->name, job->world);
+		if (job->running)
+			fprintf(out, "running, epoch %" PRIu64 "\n", job->epoch);
+		else
+			totals_missing(job, out);
+	}
+}
+
 static void totals_parent(const struct lcore *lcore, FILE *out)
 {
 	const struct parent *parent = &lcore->parent;
@@ -96,6 +128,7 @@ void totals_print(const struct totals *totals, const struct node *node, FILE *ou
 			fprintf(out, "%12" PRIu64 "  %-14s %s\n", totals->counters.v[i],
 				counter_infos[i].name, counter_infos[i].text);
 	totals_parent(&node->lcore, out);
+	totals_jobs(node, out);
 	fprintf(out, "rx %" PRIu64 " %s sum of verdicts %" PRIu64 "\n", totals->rx,
 		totals->rx == totals->verdicts ? "=" : "IS NOT THE", totals->verdicts);
 	fprintf(out,
@@ -147,6 +180,13 @@ static void totals_write_port(const struct lcore_port *p, FILE *out)
 		"port.%u.out_lost %" PRIu64 "\nport.%u.out_duplicated %" PRIu64
 		"\nport.%u.out_overtaken %" PRIu64 "\n",
 		n, p->out.impair.nr_lost, n, p->out.impair.nr_duped, n, p->out.impair.nr_reordered);
+}
+
+int totals_check(const char *path)
+{
+	FILE *out = fopen(path, "ae");
+
+	return out && fclose(out) == 0 ? 0 : -1;
 }
 
 int totals_write(const struct totals *totals, const struct node *node, const char *path)

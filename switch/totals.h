@@ -17,6 +17,8 @@ struct totals {
 /* Also reads the devices' own counters. */
 void totals_read(struct totals *totals, struct node *node);
 void totals_print(const struct totals *totals, const struct node *node, FILE *out);
+/* Before anything runs: can path be written?  0, or -1 and errno. */
+int totals_check(const char *path);
 /* `key value` lines.  0, or -1 and errno. */
 int totals_write(const struct totals *totals, const struct node *node, const char *path);
 

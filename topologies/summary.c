@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include "topologies/runner.h"
+#include "topologies/say.h"
 
 static double usage_s(const struct rusage *u)
 {
@@ -82,6 +83,9 @@ int summary_print(struct runner *r)
 	ranks_print(r);
 	for (unsigned int i = 0; i < r->nr_switches; i++)
 		switch_print(&r->sw[i]);
-	fflush(stdout);
+	if (fflush(stdout) || ferror(stdout)) {
+		say_error("standard output could not be written");
+		return worst ? worst : 1;
+	}
 	return worst;
 }

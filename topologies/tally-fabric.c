@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tally-fabric: runs the jobs of a topology file on a network made for them.
+#include <errno.h>
 #include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
@@ -242,6 +243,7 @@ static int command_main(int argc, char **argv, const struct arguments *a)
 int main(int argc, char **argv)
 {
 	struct arguments a;
+	int code;
 
 	if (arguments_parse(&a, argc, argv))
 		return EXIT_USAGE;
@@ -254,5 +256,10 @@ int main(int argc, char **argv)
 		fputs(help, stderr);
 		return EXIT_USAGE;
 	}
-	return command_main(argc - optind, argv + optind, &a);
+	code = command_main(argc - optind, argv + optind, &a);
+	if (fflush(stdout) || ferror(stdout)) {
+		say_error("standard output could not be written");
+		return code ? code : EXIT_FAILURE;
+	}
+	return code;
 }

@@ -2,9 +2,9 @@
 /*
  * rtt.h - round trip times, and how long to wait before sending again.
  *
- * A RESULT waits for the slowest rank, so its delay says little about the path: the lowest of the last seconds
- * is the path, the smoothed one is capped.  Samples come from chunks that were never sent again, and from
- * KEEPALIVEs.
+ * A RESULT waits for the slowest rank, and where packets are lost for the slowest rank's timeouts: an average
+ * of such delays would grow with the timeouts that it is meant to set.  The lowest of the last seconds is the
+ * path.  Samples come from chunks that were never sent again, and from KEEPALIVEs.
  */
 #ifndef HOST_CORE_RTT_H
 #define HOST_CORE_RTT_H
@@ -15,7 +15,6 @@ struct rtt {
 	uint64_t rto_min_ns, rto_max_ns;
 	uint64_t low_ns[2]; /* lowest of this and of the previous period; UINT64_MAX: none */
 	uint64_t period_ns; /* start of this period */
-	uint64_t smooth_ns, var_ns; /* RFC 6298, samples capped */
 };
 
 void rtt_init(struct rtt *rtt, uint64_t rto_min_ns, uint64_t rto_max_ns);

@@ -8,6 +8,7 @@
 // never on timing, loss or order of packets.
 #include "host/examples/train.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -213,7 +214,10 @@ int main(int argc, char **argv)
 		return err > 0 ? 0 : 2;
 	if (digits_load(&digits, options.data) != 0)
 		return 1;
-	if (options.nr_ranks > 0)
-		return train_run_threads(&self) == 0 ? 0 : 1;
-	return train_rank(&self) == 0 ? 0 : 1;
+	err = options.nr_ranks > 0 ? train_run_threads(&self) : train_rank(&self);
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		fprintf(stderr, "train: standard output could not be written\n");
+		return 1;
+	}
+	return err == 0 ? 0 : 1;
 }

@@ -34,9 +34,9 @@ void perf_table_head(const struct perf_rank *rank)
 	       options->nr_counts, options->warmup_iters, options->iters, options->check,
 	       options->seed);
 	if (tally_get_stats(rank->comm, &stats) == TALLY_OK)
-		printf("# chunks of %" PRIu32 " B, %" PRIu32 " in flight at first, up to %" PRIu32
-		       " (slots)\n",
-		       stats.chunk, stats.window, stats.slots);
+		printf("# chunks of %" PRIu32 " B, %" PRIu32 " slots; %" PRIu32
+		       " in flight at first\n",
+		       stats.chunk, stats.slots, stats.window);
 	if (options->check)
 		fputs("# #wrong counts float results with |error| > n * 2^-(k+1) + 2^-24 |result|,"
 		      " k = 157 - E - ceil(log2 n) - (n >= 256),\n"

@@ -3,6 +3,8 @@
 // threads.
 #include "host/tools/perf.h"
 
+#include <stdio.h>
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -137,7 +139,12 @@ int main(int argc, char **argv)
 	if (options.json != NULL && perf_json_check(options.json) != 0)
 		return 1;
 	if (options.nr_threads > 0)
-		return perf_run_threads(&options) == 0 ? 0 : 1;
-	perf_thread_run(&self);
+		self.result = perf_run_threads(&options);
+	else
+		perf_thread_run(&self);
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		fprintf(stderr, "tally-perf: standard output could not be written\n");
+		return 1;
+	}
 	return self.result == 0 ? 0 : 1;
 }

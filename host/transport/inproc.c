@@ -103,14 +103,21 @@ static struct inproc_switch *inproc_registry;
 
 static struct pipe_time inproc_time(void)
 {
+	static _Atomic uint64_t base_ms; /* wall clock less monotonic clock, as first seen */
 	struct timespec mono, wall;
+	uint64_t now_ns, base = atomic_load(&base_ms), none = 0;
 
 	clock_gettime(CLOCK_MONOTONIC, &mono);
-	clock_gettime(CLOCK_REALTIME, &wall);
-	return (struct pipe_time){
-		.now_ns = (uint64_t)mono.tv_sec * 1000000000u + (uint64_t)mono.tv_nsec,
-		.wall_ms = (uint64_t)wall.tv_sec * 1000u + (uint64_t)wall.tv_nsec / 1000000u,
-	};
+	now_ns = (uint64_t)mono.tv_sec * 1000000000u + (uint64_t)mono.tv_nsec;
+	if (!base) {
+		clock_gettime(CLOCK_REALTIME, &wall);
+		base = (uint64_t)wall.tv_sec * 1000u + (uint64_t)wall.tv_nsec / 1000000u -
+		       now_ns / 1000000u;
+		if (!atomic_compare_exchange_strong(&base_ms, &none, base))
+			base = none;
+	}
+	/* Whoever sets the wall clock back stops no epochs. */
+	return (struct pipe_time){ .now_ns = now_ns, .wall_ms = base + now_ns / 1000000u };
 }
 
 static long inproc_futex(_Atomic uint32_t *word, int what, uint32_t value,
@@ -251,10 +258,24 @@ static struct inproc_switch *inproc_switch_new(const char *name)
 	return sw;
 }
 
+/* A child process has copies of switches whose ranks are threads of its parent: it begins without. */
+static void inproc_forked(void)
+{
+	pthread_mutex_init(&inproc_registry_lock, NULL);
+	inproc_registry = NULL;
+}
+
+static void inproc_watch_fork(void)
+{
+	pthread_atfork(NULL, NULL, inproc_forked);
+}
+
 static struct inproc_switch *inproc_switch_get(const char *name)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct inproc_switch *sw;
 
+	pthread_once(&once, inproc_watch_fork);
 	pthread_mutex_lock(&inproc_registry_lock);
 	for (sw = inproc_registry; sw && strcmp(sw->name, name) != 0; sw = sw->next)
 		;

@@ -39,9 +39,10 @@ enum {
 	AGG_FORMING_MS = 5000,	 /* silent so long, a forming job makes room for another */
 	AGG_IDLE_MS = 60000,	 /* silent so long, a running job gives way to new parameters */
 	AGG_EXPIRED_MS = 900000, /* silent so long, a running job makes room for another */
-	AGG_AHEAD_MS = 86400000, /* a base further ahead of the clock is nonsense */
-	AGG_UP_MS = 1,		 /* between messages of one kind to the parent */
-	AGG_PROBE_MS = 10,	 /* between questions to it about a running epoch */
+	AGG_AHEAD_MS =
+		5000, /* a base further ahead of the clock is nonsense: it would hold up all jobs */
+	AGG_UP_MS = 1,	   /* between messages of one kind to the parent */
+	AGG_PROBE_MS = 10, /* between questions to it about a running epoch */
 };
 
 /* Of a leaf. */

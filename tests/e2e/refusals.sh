@@ -214,7 +214,7 @@ case_fabric-options()
 	refused 2 'expected one FILE after run' "$fabric" run
 	refused 2 'expected one FILE after run' "$fabric" run "$file" stray
 	refused 2 '/nowhere\.yaml: .*No such file' "$fabric" run /nowhere.yaml
-	refused 2 "--loss: expected a share such as 1% or 0.01, not '2'" "$fabric" run "$file" --loss 2
+	refused 2 "--loss: expected a share such as 1% or 0.01 \(all: 100%\), not '2'" "$fabric" run "$file" --loss 2
 	refused 2 "--driver: expected af_packet or udp, not 'x'" "$fabric" run "$file" --driver x
 	refused 2 "--mtu: expected 68 to 65535, not '3'" "$fabric" run "$file" --mtu 3
 	refused 2 "--timeout: expected a whole number of seconds, not '0'" "$fabric" run "$file" --timeout 0

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "switch/core/agg.h"
 #include "tests/unit/pipe_rig.h"
 
 #define MINUTE UINT64_C(60000)
@@ -273,7 +274,7 @@ static void agg_join__base_ahead_means_that_state_was_lost(void **state)
 	rig_close(&rig);
 }
 
-static void agg_join__base_beyond_a_day_is_nonsense(void **state)
+static void agg_join__base_far_ahead_is_nonsense(void **state)
 {
 	struct rig rig;
 	struct wire_join join;
@@ -281,7 +282,7 @@ static void agg_join__base_beyond_a_day_is_nonsense(void **state)
 	(void)state;
 	rig_open(&rig, NULL);
 	join = rig_join_of(&rig, 0, 2);
-	join.base = RIG_NOW_MS + 86400000;
+	join.base = RIG_NOW_MS + AGG_AHEAD_MS;
 	assert_string_equal(rig_join(&rig, 0, &join), "bad_field");
 	join.base--;
 	assert_string_equal(rig_join(&rig, 0, &join), "too_early");
@@ -698,7 +699,7 @@ int main(void)
 		cmocka_unit_test(agg_join__taken_rank_is_refused_while_forming),
 		cmocka_unit_test(agg_join__rank_that_left_is_free),
 		cmocka_unit_test(agg_join__base_ahead_means_that_state_was_lost),
-		cmocka_unit_test(agg_join__base_beyond_a_day_is_nonsense),
+		cmocka_unit_test(agg_join__base_far_ahead_is_nonsense),
 		cmocka_unit_test(agg_join__nothing_is_served_right_after_start),
 		cmocka_unit_test(agg_join__one_epoch_a_millisecond),
 		cmocka_unit_test(agg_join__unlike_worlds_are_named_to_both_sides),

@@ -44,17 +44,27 @@ static void rtt_rto__clamped_below(void **state)
 	assert_int_equal(rtt_rto(&rtt), MS);
 }
 
-static void rtt_rto__late_rank_does_not_grow_it_without_bound(void **state)
+/* Others' timeouts must not become ours, or they would grow together. */
+static void rtt_rto__late_ranks_do_not_grow_it(void **state)
 {
 	struct rtt rtt;
 
 	(void)state;
 	rtt_init(&rtt, MS, 100 * MS);
-	rtt_sample(&rtt, 60 * US, 1000 * MS);
+	rtt_sample(&rtt, 600 * US, 1000 * MS);
 	for (unsigned i = 0; i < 20; i++)
-		rtt_sample(&rtt, 40000 * MS, 1100 * MS + i * US); /* 40 s: somebody was away */
-	assert_int_equal(rtt_low(&rtt), 60 * US);
-	assert_true(rtt_rto(&rtt) <= 100 * MS);
+		rtt_sample(&rtt, 80 * MS, 1100 * MS + i * US);
+	assert_int_equal(rtt_rto(&rtt), 2400 * US);
+}
+
+static void rtt_rto__clamped_above(void **state)
+{
+	struct rtt rtt;
+
+	(void)state;
+	rtt_init(&rtt, MS, 100 * MS);
+	rtt_sample(&rtt, UINT64_MAX / 2, 1000 * MS);
+	assert_int_equal(rtt_rto(&rtt), 100 * MS);
 }
 
 static void rtt_low__forgets_after_two_periods(void **state)
@@ -76,7 +86,8 @@ int main(void)
 		cmocka_unit_test(rtt_rto__before_any_sample),
 		cmocka_unit_test(rtt_rto__four_times_the_lowest),
 		cmocka_unit_test(rtt_rto__clamped_below),
-		cmocka_unit_test(rtt_rto__late_rank_does_not_grow_it_without_bound),
+		cmocka_unit_test(rtt_rto__late_ranks_do_not_grow_it),
+		cmocka_unit_test(rtt_rto__clamped_above),
 		cmocka_unit_test(rtt_low__forgets_after_two_periods),
 	};
 

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Packets of the protocol as docs/protocol.md section 6 describes them, written from it alone."""
+
+import struct
+
+DATA, RESULT, JOIN, STATUS, END, LEAVE, KEEPALIVE = range(1, 8)
+ADD32, ADD32SAT, ADD16, MAX32, MAX8 = range(1, 6)
+EMPTY, PARTIAL, SATURATED, RESERVED = 0x10, 0x20, 0x40, 0x80
+UNKNOWN, FORMING, RUNNING, REFUSED = range(1, 5)
+(RESTARTED, MISMATCH, ABORTED, LEFT, PROTOCOL, ROUNDS, RESET, PARAMETERS, DUPLICATE_RANK,
+ NO_SLOTS, VERSION, GONE) = range(1, 13)
+
+VERSION_NR = 1
+PORT = 48880
+SE = 32
+P_MIN, P_MAX, P_UNIT = 128, 8832, 128
+NOBODY = 0xffff
+PORTS_MAX = 64
+HEADER = struct.Struct(">BBHHIHIIH")
+JOIN_BODY = struct.Struct(">QHIHHHHHHH6H64s")
+STATUS_BODY = struct.Struct(">BBHHHIQQHHHHHHBxxxHxxQQQQQxxxxxxxx32s32s")
+JOIN_LEN, STATUS_LEN, LEAVE_LEN, KEEPALIVE_LEN = 160, 160, 32, 160
+
+
+class Drop(Exception):
+    """A packet that is dropped; the argument is the counter's name."""
+
+
+class Record:
+    """Named fields, and nothing else."""
+
+    def __init__(self, **fields):
+        self.__dict__.update(fields)
+
+
+def parse_header(packet):
+    if len(packet) < HEADER.size:
+        raise Drop("truncated")
+    first, flags, handle, high, low, slot, rnd, desc, wid = HEADER.unpack_from(packet)
+    return Record(version=first >> 4, type=first & 15, flags=flags & 0xf0, kind=flags & 15,
+                  handle=handle, epoch=high << 32 | low, slot=slot, round=rnd, desc=desc, wid=wid,
+                  payload=packet[HEADER.size:])
+
+
+def build(kind_of_message, payload, **fields):
+    """A packet; fields that are not named are 0."""
+    get = lambda name: fields.get(name, 0)
+    epoch = get("epoch")
+    version = fields.get("version", VERSION_NR)
+    return HEADER.pack(version << 4 | kind_of_message, get("flags") | get("kind"), get("handle"),
+                       epoch >> 32, epoch & 0xffffffff, get("slot"), get("round"), get("desc"),
+                       get("wid")) + payload
+
+
+def build_join_body(length, **fields):
+    get = lambda name: fields.get(name, 0)
+    base = get("base")
+    ranges = list(fields.get("ranges", ()))
+    flat = [number for pair in ranges for number in pair]
+    flat += [0] * (6 - len(flat))
+    body = JOIN_BODY.pack(get("incarnation"), base >> 32, base & 0xffffffff, get("flags"),
+                          get("world"), get("slots"), get("p"), get("port"), get("ports"),
+                          fields.get("nr_ranges", len(ranges)), *flat[:6], get("name") or b"")
+    return body.ljust(length, b"\0")
+
+
+def parse_join_body(payload):
+    (incarnation, high, low, flags, world, slots, p, port, ports, nr_ranges, a, b, c, d, e, f,
+     name) = JOIN_BODY.unpack_from(payload)
+    return Record(incarnation=incarnation, base=high << 32 | low, flags=flags, world=world,
+                  slots=slots, p=p, port=port, ports=ports, nr_ranges=nr_ranges,
+                  ranges=((a, b), (c, d), (e, f)), name=name, padding=payload[JOIN_BODY.size:])
+
+
+STATUS_NAMES = ("state", "cause", "a", "b", "ended", "key", "incarnation", "p", "slots", "se",
+                "world", "shards", "flags", "field", "first_wid", "value_a", "value_b", "joined",
+                "missing", "silent", "desc_a", "desc_b")
+
+
+def build_status_body(length, **fields):
+    """The body of STATUS or END, cut or padded to length."""
+    get = lambda name: fields.get(name, b"" if name.startswith("desc") else 0)
+    values = [get(name) for name in STATUS_NAMES]
+    ended = values[4]
+    body = STATUS_BODY.pack(*values[:4], ended >> 32, ended & 0xffffffff, *values[5:])
+    return body[:length].ljust(length, b"\0")
+
+
+def parse_status_body(payload):
+    v = STATUS_BODY.unpack_from(payload.ljust(STATUS_BODY.size, b"\0"))
+    return Record(**dict(zip(STATUS_NAMES, v[:4] + (v[4] << 32 | v[5],) + v[6:])))
+
+
+def fnv1a(name):
+    key = 0xcbf29ce484222325
+    for byte in name.rstrip(b"\0"):
+        key = (key ^ byte) * 0x100000001b3 & 0xffffffffffffffff
+    return key
+
+
+def combine_words(kind, mine, theirs):
+    """(kind, two payloads) -> (combined payload, whether an addition saturated)."""
+    code = {ADD32: "i", ADD32SAT: "i", ADD16: "h", MAX32: "i", MAX8: "B"}[kind]
+    count = len(mine) // struct.calcsize(code)
+    form = ">%d%s" % (count, code)
+    pairs = zip(struct.unpack(form, mine), struct.unpack(form, theirs))
+    if kind in (MAX32, MAX8):
+        return struct.pack(form, *[max(x, y) for x, y in pairs]), False
+    bits = 16 if kind == ADD16 else 32
+    top = 1 << (bits - 1)
+    sums = [x + y for x, y in pairs]
+    if kind == ADD32SAT:
+        cut = [min(max(s, -top), top - 1) for s in sums]
+        return struct.pack(form, *cut), cut != sums
+    return struct.pack(form, *[(s + top) % (2 * top) - top for s in sums]), False
+
+
+def check(head):
+    """Raises Drop unless header and length are what the type allows."""
+    size = len(head.payload)
+    if head.type in (DATA, RESULT):
+        check_chunk(head, size)
+    else:
+        check_control(head, size)
+    if head.type in (RESULT, STATUS):
+        raise Drop("bad_direction")
+
+
+def check_chunk(head, size):
+    allowed = EMPTY | (PARTIAL if head.type == DATA else 0)
+    if not ADD32 <= head.kind <= MAX8:
+        raise Drop("bad_kind")
+    if head.kind == ADD32SAT:
+        allowed |= SATURATED
+    if head.flags & ~allowed:
+        raise Drop("bad_flag")
+    if size == 0 or size % 32 or size > P_MAX or head.flags & EMPTY and size != 32:
+        raise Drop("bad_length")
+
+
+def check_control(head, size):
+    if not JOIN <= head.type <= KEEPALIVE:
+        raise Drop("bad_type")
+    if head.kind:
+        raise Drop("bad_kind")
+    if head.flags:
+        raise Drop("bad_flag")
+    if head.type == JOIN:
+        fits = size >= JOIN_LEN and size == max(JOIN_LEN, parse_join_body(head.payload).p)
+    elif head.type == STATUS:
+        fits = size in (32, 96) or size >= STATUS_LEN
+    else:
+        fits = size == {END: STATUS_LEN, LEAVE: LEAVE_LEN, KEEPALIVE: KEEPALIVE_LEN}[head.type]
+    if not fits or size > P_MAX:
+        raise Drop("bad_length")
+
+
+def check_join(join):
+    """Raises Drop unless the fields of a JOIN are in their ranges."""
+    if join.flags & ~1:
+        raise Drop("bad_flag")
+    name = join.name.rstrip(b"\0")
+    ranges = join.ranges[:join.nr_ranges]
+    fine = (join.world and join.slots and join.p % P_UNIT == 0 and P_MIN <= join.p <= P_MAX
+            and join.port and 1 <= join.ports <= PORTS_MAX and join.port + join.ports <= 65536
+            and join.nr_ranges <= 3 and all(nr and first + nr <= NOBODY for first, nr in ranges)
+            and name and all(byte > 0x20 and byte != 0x7f for byte in name))
+    if not fine:
+        raise Drop("bad_field")
+
+
+def check_end(body):
+    p_fits = body.p == 0 or body.p % P_UNIT == 0 and P_MIN <= body.p <= P_MAX
+    if body.state > REFUSED or body.cause > GONE or body.field > 6 or not p_fits:
+        raise Drop("bad_field")
