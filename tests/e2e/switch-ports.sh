@@ -5,6 +5,8 @@ set -u
 here=$(dirname "$0")
 build=${1:?usage: switch-ports.sh BUILD_DIR}
 rc=0
+# ip, ethtool and their like are not in an ordinary user's PATH.
+export PATH="$PATH:/usr/sbin:/sbin"
 
 if [ ! -x "$build/tally-switch" ]; then
 	echo "skip switch-ports: tally-switch is not built (DPDK is missing)"

@@ -45,7 +45,6 @@ CHECKS = [
     ("coll_test", "tests/unit/coll_test", [], (HOST,)),
     ("lane_test", "tests/unit/lane_test", [], (HOST,)),
     ("explorer of lanes", "tests/explore/explore_lanes", [], ("switch/core/slot.c",)),
-    ("explorer of trees that join", "tests/explore/explore_tree_join", [], TREES),
 ]
 
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * session.pml - one slot and the sessions around it: docs/protocol.md sections 3 and 5 as switch/core
- * and host/core implement them.
+ * session.pml - one slot and the sessions around it: docs/protocol.md sections 3 and 5 as
+ * switch/core and host/core implement them.
  *
  * The network is a set: whatever was ever sent may arrive late, again, in any order, or never. At
  * any moment it may become fair: all that is under way is lost, and from then on each repeated

@@ -46,8 +46,10 @@ switch_ root;
 byte in_epoch[N];
 byte round[N];
 
-/* Sets of messages: workers to leaves, leaves to workers, leaves to the root, and back. A partial is
- * a snapshot, and a leaf's of one round are all the same, or rule 11 is broken: see leaf_partial. */
+/*
+ * Sets of messages: workers to leaves, leaves to workers, leaves to the root, and back. What a leaf
+ * says of one round is always the same, or rule 11 is broken: see leaf_partial.
+ */
 int data[N]; int result[N]; int partial[LEAVES]; int total[LEAVES];
 /* Epochs that were told. */
 byte told[N]; byte told_leaf[LEAVES];

@@ -28,7 +28,8 @@ class Rank:
         self.running, self.missed = False, 0
 
     def address(self):
-        return self.address_base[0], self.address_base[1] + self.random.randrange(self.plan["ports"])
+        ip, port = self.address_base
+        return ip, port + self.random.randrange(self.plan["ports"])
 
     def restart(self):
         self.__init__(self.random, self.name, self.wid, self.plan)
@@ -54,7 +55,8 @@ class Rank:
     def join(self):
         plan, ranges = self.plan, ()
         if self.random.random() < 0.05:
-            ranges = ((self.random.choice((0, 0, 1)), plan["world"]),) * self.random.choice((1, 1, 2))
+            pair = self.random.choice((0, 0, 1)), plan["world"]
+            ranges = (pair,) * self.random.choice((1, 1, 2))
         return codec.build(codec.JOIN, codec.build_join_body(
             max(codec.JOIN_LEN, plan["p"]), incarnation=self.incarnation, base=self.base,
             world=plan["world"], slots=plan["slots"], p=plan["p"], port=self.address_base[1],

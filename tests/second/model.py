@@ -161,7 +161,8 @@ class Switch:
                     desc_b=job.ended.descs[1])
 
     def tell(self, job, member, head=None, **more):
-        body = codec.build_status_body(codec.STATUS_LEN, **{**self.describe(job, member.wid), **more})
+        fields = {**self.describe(job, member.wid), **more}
+        body = codec.build_status_body(codec.STATUS_LEN, **fields)
         place = dict(slot=head.slot, round=head.round) if head else {}
         self.out.append(((member.ip, member.port), codec.build(
             codec.STATUS, body, handle=job.handle, epoch=job.epoch, wid=member.wid, **place)))

@@ -222,6 +222,23 @@ static void agg_up__does_not_run_what_it_did_not_join(void **state)
 	rig_close(&rig);
 }
 
+/* It left after this switch had joined with it: a sum of the others would lack its part. */
+static void agg_up__does_not_run_without_a_member(void **state)
+{
+	struct wire_status status = leaf_status(WIRE_RUNNING);
+	struct wire_msg msg;
+	struct rig rig;
+
+	(void)state;
+	leaf_open(&rig);
+	leaf_complete(&rig);
+	msg = rig_msg(&rig, WIRE_LEAVE, FIRST + 1, WIRE_PAD);
+	rig_send_msg(&rig, &msg);
+	has(leaf_told(&rig, EPOCH, &status), "UP END job 7 epoch 2000");
+	assert_false(pipe_job(rig.pipe, 0)->running);
+	rig_close(&rig);
+}
+
 static void agg_up__partial_and_result(void **state)
 {
 	struct rig rig;
@@ -566,6 +583,7 @@ int main(void)
 		cmocka_unit_test(agg_up__joins_with_the_least_of_its_members),
 		cmocka_unit_test(agg_up__runs_what_the_parent_agreed_on),
 		cmocka_unit_test(agg_up__does_not_run_what_it_did_not_join),
+		cmocka_unit_test(agg_up__does_not_run_without_a_member),
 		cmocka_unit_test(agg_up__partial_and_result),
 		cmocka_unit_test(agg_up__results_of_what_does_not_wait),
 		cmocka_unit_test(agg_up__empty_here_but_not_elsewhere),
