@@ -131,46 +131,4 @@ named()
 named tree-absent-leaf '0|1' 'ranks 2-3 of 4 (behind another switch) did not join within 1.0 s'
 named tree-absent-rank '0|1|2' 'rank 3 of 4 did not join within 1.0 s'
 
-# A switch dies in the middle and is started again: the ranks say so, training goes on, with the same end.
-# Only the fabric's own processes are seen from inside, and can be reached.
-data=$PWD/host/examples/data/$(basename host/examples/data/digits.*)
-weights() { sed -n 's/^\(weights hash .*\)/\1/p' "$tmp/out"; }
-
-# killed IP: the switch with this address dies after the first epoch.
-killed()
-{
-	job "
-cd \$RUNTIME_DIRECTORY || exit 1
-if [ \$TALLY_RANK != 0 ]; then
-	exec train --data '$data' --epochs 4 --restarts 3
-fi
-(until grep -q 'epoch 1' out; do sleep 0.02; done
-for p in /proc/[0-9]*; do
-	tr '\\0' ' ' <\$p/cmdline | grep -q '^tally-switch .*--ip $1 ' && kill -9 \${p#/proc/}
-done) 2>/dev/null &
-(train --data '$data' --epochs 4 --restarts 3; echo \$? >rc) | tee out
-exit \$(cat rc)" >"$tmp/job.yaml"
-	fabric "$tmp/job.yaml" --timeout 100
-}
-job "exec train --data '$data' --epochs 4" >"$tmp/job.yaml"
-fabric "$tmp/job.yaml" --timeout 100
-want=$(weights)
-[ -n "$want" ] || not_ok tree-training "$(said)"
-while read -r name ip texts; do
-	killed "$ip"
-	why=
-	IFS='|' read -r -a parts <<<"$texts"
-	for part in "${parts[@]}" 'started again' '1 restarts'; do
-		grep -qF -- "$part" "$tmp/out" || why+="nobody said '$part'; "
-	done
-	[ "$(weights)" = "$want" ] || why+="$(weights), not $want"
-	if [ -z "$why" ]; then
-		ok "$name"
-	else
-		not_ok "$name" "$why $(said)"
-	fi
-done <<'CASES'
-tree-leaf-killed 10.0.0.253 the switch 10.0.0.253:48880 lost the state of job job|rank 0 of 4, or the switch it is behind, restarted
-tree-root-killed 10.0.0.254 a switch above the switch 10.0.0.253:48880 lost the state of job job
-CASES
 exit $failed
