@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tally-fabric: runs the jobs of a topology file on a network made for them.
-#include <errno.h>
 #include <getopt.h>
 #include <limits.h>
 #include <stdio.h>

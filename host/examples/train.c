@@ -8,7 +8,6 @@
 // never on timing, loss or order of packets.
 #include "host/examples/train.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,6 @@
 #include "host/tools/perf.h"
 
 #include <stdio.h>
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>

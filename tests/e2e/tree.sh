@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Trees of switches: the same results as one switch with all hosts, with and without loss, and a leaf that dies.
+# Trees of switches: the same results as one switch with all hosts, with and without loss.
 # usage: tests/e2e/tree.sh BUILD_DIR
 set -u
 
@@ -16,7 +16,7 @@ not_ok()
 	failed=1
 }
 
-for program in tally-fabric tally-switch tally-perf train; do
+for program in tally-fabric tally-switch tally-perf; do
 	if [ ! -x "$build/$program" ]; then
 		echo "skip tree: $program is not built"
 		exit 0
