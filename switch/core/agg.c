@@ -190,11 +190,12 @@ void agg_tell(struct agg *agg, const struct job *job, uint64_t except, const str
 static bool agg_may_answer(struct agg *agg, const struct agg_in *in, const struct job *job)
 {
 	unsigned i = job ? job_index(job, in->msg.wid) : (unsigned)JOB_NONE;
+	bool join = in->msg.type == WIRE_JOIN || wire_is_ask(&in->msg);
 
 	if (i != JOB_NONE && in->msg.type != WIRE_DATA && job->members[i].inc &&
 	    job_identity(&job->members[i], &in->pkt->flow, agg->strict_ports))
 		return true;
-	return outbox_allows(&agg->outbox, &in->pkt->flow, in->now->now_ns);
+	return outbox_allows(&agg->outbox, &in->pkt->flow, join, in->now->now_ns);
 }
 
 void agg_answer_with(struct agg *agg, const struct agg_in *in, struct job *job,
@@ -233,7 +234,7 @@ void agg_refuse_members(struct agg *agg, const struct job *job, uint64_t mask,
 		};
 
 		status->inc = member->inc;
-		if (outbox_allows(&agg->outbox, &member->flow, now_ns))
+		if (outbox_allows(&agg->outbox, &member->flow, false, now_ns))
 			outbox_put(&agg->outbox, &member->flow, &msg, status, room);
 	}
 }

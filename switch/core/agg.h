@@ -174,6 +174,14 @@ void agg_answer_with(struct agg *agg, const struct agg_in *in, struct job *job,
 void agg_refuse_members(struct agg *agg, const struct job *job, uint64_t mask,
 			struct wire_status *status, uint64_t now_ns);
 
+/*
+ * Whoever speaks of the epoch that is being formed has run it: with a life of the job before this one, which a leaf
+ * has forgotten and its parent has not.
+ */
+static inline bool agg_is_forgotten(const struct job *job, const struct wire_msg *msg)
+{
+	return !job->running && msg->epoch == job->epoch;
+}
 /* Whether the packet comes from the i-th member's address, which is then marked as heard. */
 static inline bool agg_authorise(const struct agg *agg, const struct agg_in *in, struct job *job,
 				 unsigned i)

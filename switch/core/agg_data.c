@@ -9,8 +9,13 @@ static enum counter data_refuse(struct agg *agg, struct agg_in *in)
 	unsigned i;
 	struct job *job = agg_find(agg, in, &i, &counter);
 
-	if (job)
-		agg_answer(agg, in, job);
+	if (!job)
+		return counter;
+	if (agg_is_forgotten(job, &in->msg)) {
+		agg_answer_unknown(agg, in, 0);
+		return COUNTER_unknown_job;
+	}
+	agg_answer(agg, in, job);
 	return counter;
 }
 

@@ -305,9 +305,9 @@ static enum counter join_break(struct joining *j, enum wire_cause cause, bool en
 
 	if (agg_is_leaf(j->agg)) {
 		/* Who knows an epoch later than the parent's has it from the parent before. */
-		if (enters)
+		if (enters || j->join.base == j->job->epoch)
 			agg_up_end(j->agg, j->job, &why, j->in->now);
-		else
+		if (!enters)
 			agg_up_join(j->agg, j->job, j->join.base, j->in->now);
 		return join_answer(j);
 	}

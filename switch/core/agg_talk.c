@@ -23,7 +23,7 @@ static void keepalive_poke(struct agg *agg, const struct agg_in *in, const struc
 
 		msg.wid = member->range.first;
 		status.inc = member->inc;
-		if (outbox_allows(&agg->outbox, &member->flow, in->now->now_ns))
+		if (outbox_allows(&agg->outbox, &member->flow, false, in->now->now_ns))
 			outbox_put(&agg->outbox, &member->flow, &msg, &status,
 				   (struct outbox_room){ .len = WIRE_BODY });
 	}
@@ -37,7 +37,7 @@ enum counter agg_keepalive(struct agg *agg, struct agg_in *in)
 
 	if (wire_is_ask(&in->msg))
 		return agg_join(agg, in);
-	if (!job) {
+	if (!job || agg_is_forgotten(job, &in->msg)) {
 		agg_answer_unknown(agg, in, 0);
 		return in->msg.job == 0 ? COUNTER_keepalive : COUNTER_unknown_job;
 	}

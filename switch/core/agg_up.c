@@ -165,7 +165,34 @@ static void up_left(struct agg *agg, struct job *job, const struct pipe_time *no
 	job_del(&agg->table, job);
 }
 
-/* The parent was restarted, or has freed the job. */
+/*
+ * The parent was restarted, or has freed the job: nobody ends this epoch any more.  Members hear of it as from a
+ * switch that was restarted itself, and so does whoever speaks of the epoch later; what they say then begins anew.
+ */
+static void up_lost(struct agg *agg, struct job *job)
+{
+	const struct wire_status status = {
+		.state = WIRE_UNKNOWN,
+		.wid_a = WIRE_WID_NONE,
+		.wid_b = WIRE_WID_NONE,
+		.key = job->key,
+	};
+
+	for (unsigned i = 0; i < job->nr_members; i++) {
+		const struct wire_msg msg = {
+			.type = WIRE_STATUS,
+			.job = job->handle,
+			.epoch = job->epoch,
+			.wid = job_wid(job, i),
+		};
+
+		if (job->members[i].inc)
+			outbox_put(&agg->outbox, &job->members[i].flow, &msg, &status,
+				   (struct outbox_room){ .len = WIRE_PAD });
+	}
+	job_del(&agg->table, job);
+}
+
 static void up_unknown(struct agg *agg, const struct agg_in *in)
 {
 	const struct wire_msg *msg = &in->msg;
@@ -173,10 +200,12 @@ static void up_unknown(struct agg *agg, const struct agg_in *in)
 
 	if (!job || msg->epoch != job->epoch || msg->wid != job->range.first)
 		return;
-	if (job->running && job->left == job->all)
+	if (!job->running)
+		up_ask(agg, job, job->epoch - 1, in->now);
+	else if (job->left == job->all)
 		up_left(agg, job, in->now);
 	else
-		up_ask(agg, job, job->running ? job->epoch : job->epoch - 1, in->now);
+		up_lost(agg, job);
 }
 
 /* What this switch's members asked for as one cannot be had: each of them has to know. */
@@ -210,18 +239,24 @@ static bool up_lease(struct agg *agg, struct job *job, const struct wire_status 
 	return job_lease(&agg->table, job, status->p, status->slots);
 }
 
-/* The parent runs this epoch: with this life of the job and all its members, or not at all. */
+/*
+ * The parent runs this epoch: with this life of the job and all its members, or it has to end.  One of a life before
+ * ends once all members are here, or one of them wants it over: a late JOIN alone is no reason.
+ */
 static void up_run(struct agg *agg, const struct agg_in *in, struct job *job,
 		   const struct wire_status *status)
 {
 	struct wire_range awaited = job_awaited(job);
+	bool ours = status->inc == job->up.inc;
 	struct agg_cause why = {
 		.cause = WIRE_CAUSE_RESTARTED,
 		.wid_a = awaited.nr ? awaited.first : job->range.first,
 		.wid_b = WIRE_WID_NONE,
 	};
 
-	if (status->inc != job->up.inc || awaited.nr || !up_lease(agg, job, status)) {
+	if (!ours && awaited.nr)
+		return;
+	if (!ours || awaited.nr || !up_lease(agg, job, status)) {
 		agg_up_end(agg, job, &why, in->now);
 		return;
 	}
@@ -241,6 +276,10 @@ static void up_follow(struct agg *agg, const struct agg_in *in, struct job *job,
 		.desc_b = status->desc_b,
 	};
 
+	/* A refusal's cause is not why the epoch before ended. */
+	if (status->state == WIRE_REFUSED)
+		why = (struct agg_cause){ WIRE_CAUSE_NONE, WIRE_WID_NONE, WIRE_WID_NONE, NULL,
+					  NULL };
 	agg_begin_forming(agg, job, in->msg.epoch, &why);
 	job->last.ended = status->ended;
 	agg_tell(agg, job, 0, in->now);
@@ -274,17 +313,23 @@ enum counter agg_up_status(struct agg *agg, struct agg_in *in)
 		return COUNTER_up_status;
 	}
 	job = job_by_key(&agg->table, status.key);
-	if (!job || in->msg.wid != job->range.first || in->msg.epoch < job->epoch)
+	if (!job || in->msg.wid != job->range.first)
 		return COUNTER_up_status;
-	if (status.state == WIRE_REFUSED) {
-		up_refused(agg, in, job, &status);
+	if (in->msg.epoch < job->epoch) {
+		/* A parent that cannot even make the job has no epoch to name. */
+		if (status.state == WIRE_REFUSED && in->msg.epoch == 0)
+			up_refused(agg, in, job, &status);
 		return COUNTER_up_status;
 	}
 	job_set_parent(&agg->table, job, in->msg.job);
 	if (in->msg.epoch > job->epoch)
 		up_follow(agg, in, job, &status);
-	else if (job->running && job->left == job->all && status.cause == WIRE_CAUSE_LEFT &&
-		 status.wid_a == job->range.first && status.ended == 0) {
+	if (status.state == WIRE_REFUSED) {
+		up_refused(agg, in, job, &status);
+		return COUNTER_up_status;
+	}
+	if (job->running && job->left == job->all && status.cause == WIRE_CAUSE_LEFT &&
+	    status.wid_a == job->range.first && status.ended == 0) {
 		up_left(agg, job, in->now);
 		return COUNTER_up_status;
 	}

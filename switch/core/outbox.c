@@ -14,14 +14,14 @@ static unsigned outbox_set(const struct flow *flow)
 	return (unsigned)(key * UINT64_C(0x9e3779b97f4a7c15) >> 56) & (OUTBOX_SETS - 1);
 }
 
-bool outbox_allows(struct outbox *outbox, const struct flow *to, uint64_t now_ns)
+bool outbox_allows(struct outbox *outbox, const struct flow *to, bool join, uint64_t now_ns)
 {
 	struct outbox_source *set = outbox->sources[outbox_set(to)];
 	struct outbox_source *oldest = &set[0];
 
 	for (unsigned i = 0; i < OUTBOX_WAYS; i++) {
 		if (set[i].until_ns > now_ns && set[i].ip == to->ip &&
-		    set[i].udp_port == to->udp_port)
+		    set[i].udp_port == to->udp_port && set[i].join == join)
 			return false;
 		if (set[i].until_ns < oldest->until_ns)
 			oldest = &set[i];
@@ -31,6 +31,7 @@ bool outbox_allows(struct outbox *outbox, const struct flow *to, uint64_t now_ns
 	oldest->until_ns = now_ns + OUTBOX_GAP_NS;
 	oldest->ip = to->ip;
 	oldest->udp_port = to->udp_port;
+	oldest->join = join;
 	return true;
 }
 

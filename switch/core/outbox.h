@@ -33,6 +33,7 @@ struct outbox_source {
 	uint64_t until_ns; /* no other answer before this; 0: free */
 	uint32_t ip;
 	uint16_t udp_port;
+	bool join;
 };
 
 struct outbox {
@@ -44,9 +45,10 @@ struct outbox {
 /*
  * False: this source was answered less than OUTBOX_GAP_NS ago, or too many others of its set were.
  * So a flood of forged packets draws at most OUTBOX_SETS * OUTBOX_WAYS answers a millisecond, none
- * longer than its question.
+ * longer than its question.  join: to a JOIN body, which counts by itself: a leaf asks about a job right after the
+ * answer to something else.
  */
-bool outbox_allows(struct outbox *outbox, const struct flow *to, uint64_t now_ns);
+bool outbox_allows(struct outbox *outbox, const struct flow *to, bool join, uint64_t now_ns);
 /*
  * The body is as much of a STATUS as len bytes hold (32, 96 or 160), with zeros behind it up to pad
  * bytes.  Nothing is sent if none fits.

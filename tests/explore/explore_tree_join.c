@@ -2,8 +2,9 @@
 /*
  * explore_tree_join.c - every way into an epoch through a tree: the switches' own pipes and the
  * hosts' own sessions, a root, two leaves, two ranks below one of them and one below the other,
- * under a network that delivers whatever was ever sent late, again, in any order, or never; ranks
- * and leaves are restarted.
+ * under a network that delivers whatever was ever sent late, again, in any order, or never; ranks,
+ * leaves and the root are restarted.  A leaf whose root has forgotten the epoch forgets the job: to
+ * the explorer that is one more restart of the leaf.
  *
  * A state is what matters of each machine, packed, and what is in the network; the machines are
  * made anew from it for each step, and that nothing else mattered is checked again and again.
@@ -26,12 +27,14 @@
 
 enum {
 	RANKS = 3,
-	EPOCHS = 6, /* numbers 0 .. 6; 1 is a leaf's that knows none, 2 the first that runs */
-	LIVES = 1 | 1 << EPOCHS, /* a mask of bases, for both lives */
-	HANDLE = 77,		 /* at both leaves */
-	ROOT_HANDLE = 2,	 /* of the first epoch there */
-	ROUNDS = 60,		 /* of a network that loses nothing */
-	CHECKED = 8,		 /* every so many steps it is checked that a state says all */
+	EPOCHS = 6,   /* numbers 0 .. 6; 1 is a leaf's that knows none, 2 the first that runs */
+	LIFE_MAX = 3, /* lives of a leaf; a rank has two */
+	STATUSES = 2 * (LIFE_MAX + 1),		   /* that an epoch has */
+	LIVES = 1 | 1 << EPOCHS | 1 << 2 * EPOCHS, /* a mask of bases, for all lives */
+	HANDLE = 77,				   /* at both leaves */
+	ROOT_HANDLE = 2,			   /* of the first epoch there */
+	ROUNDS = 60,				   /* of a network that loses nothing */
+	CHECKED = 8, /* every so many steps it is checked that a state says all */
 };
 
 enum fault {
@@ -42,6 +45,7 @@ enum fault {
 	FAULT_OLD_STATUS,
 	FAULT_NO_ASK,
 	FAULT_NO_UNKNOWN,
+	FAULT_ROOT_UNKNOWN,
 	FAULT_NR
 };
 
@@ -53,6 +57,7 @@ static const char *const fault_names[FAULT_NR] = {
 	[FAULT_OLD_STATUS] = "a leaf follows an older epoch",
 	[FAULT_NO_ASK] = "a leaf does not ask its parent",
 	[FAULT_NO_UNKNOWN] = "a restarted leaf does not answer UNKNOWN",
+	[FAULT_ROOT_UNKNOWN] = "a leaf goes on in an epoch that its parent has forgotten",
 };
 
 struct packed_job {
@@ -71,15 +76,16 @@ struct state {
 	struct packed_job jobs[TREE_SWITCHES];
 	uint8_t life[TREE_LEAVES];
 	struct packed_rank ranks[RANKS];
-	uint8_t rank_lives, leaf_lives;		  /* restarts so far */
-	uint8_t entered[RANKS], ran[TREE_LEAVES]; /* bit per epoch */
-	uint8_t ends[TREE_LEAVES];		  /* bit per base */
-	uint16_t joins[RANKS], leaf_joins[TREE_LEAVES];
+	uint8_t rank_lives, leaf_lives, root_lives; /* restarts so far */
+	uint8_t entered[RANKS], ran[TREE_LEAVES];   /* bit per epoch */
+	uint8_t ends[TREE_LEAVES];		    /* bit per base */
+	uint8_t unknown[TREE_LEAVES];		    /* bit per epoch: the root's UNKNOWN */
+	uint32_t joins[RANKS], leaf_joins[TREE_LEAVES];
 	uint64_t told[RANKS], leaf_told[TREE_LEAVES];
 };
 
 struct explorer {
-	unsigned rank_restarts, leaf_restarts;
+	unsigned rank_restarts, leaf_restarts, root_restarts;
 	size_t limit;
 	enum fault fault;
 	struct tree tree;
@@ -99,7 +105,7 @@ static unsigned join_bit(unsigned inc, unsigned base)
 
 static unsigned status_bit(unsigned epoch, bool running, unsigned inc)
 {
-	return (epoch * 2 + running) * 3 + inc;
+	return (epoch * 2 + running) * (LIFE_MAX + 1) + inc;
 }
 
 /* --- Machines from a state and back ---------------------------------------------------------- */
@@ -278,9 +284,17 @@ static void pack_rank(struct explorer *e, struct state *s, unsigned rank)
 static void input(struct explorer *e, unsigned sw, struct flow from, size_t len)
 {
 	uint64_t last = e->tree.pipes[TREE_ROOT]->agg.last_epoch;
+	struct job_table *table = &e->tree.pipes[sw]->agg.table;
+	struct job *job = &table->jobs[0];
 
 	e->tree.now.wall_ms = sw == TREE_ROOT ? (last < 2 ? 2 : last + 1) : HANDLE;
 	tree_input(&e->tree, sw, from, len);
+	/* A restarted root's job may get the same handle, which tells its lives apart least. */
+	if (sw == TREE_ROOT && job->used && job->handle != ROOT_HANDLE) {
+		table->by_handle[ROOT_HANDLE] = table->by_handle[job->handle];
+		table->by_handle[job->handle] = 0;
+		job->handle = ROOT_HANDLE;
+	}
 }
 
 static void send_status(struct explorer *e, unsigned leaf, unsigned epoch, bool running,
@@ -299,6 +313,30 @@ static void send_status(struct explorer *e, unsigned leaf, unsigned epoch, bool 
 		status.inc = tree_job(&e->tree, leaf + 1)->up.inc;
 	input(e, leaf + 1, tree_switch(TREE_ROOT),
 	      wire_status_build(e->tree.buf, &msg, &status, WIRE_BODY));
+}
+
+static void send_unknown(struct explorer *e, unsigned leaf, unsigned epoch)
+{
+	const struct wire_msg msg = {
+		.type = WIRE_STATUS, .job = ROOT_HANDLE, .epoch = epoch, .wid = ranges[leaf].first
+	};
+	const struct wire_status status = { .state = WIRE_UNKNOWN };
+
+	input(e, leaf + 1, tree_switch(TREE_ROOT),
+	      wire_status_build(e->tree.buf, &msg, &status, WIRE_PAD));
+}
+
+/* A leaf asks about the epoch it runs. */
+static void send_probe(struct explorer *e, unsigned leaf, unsigned epoch)
+{
+	const struct wire_msg msg = { .type = WIRE_KEEPALIVE,
+				      .job = ROOT_HANDLE,
+				      .epoch = epoch,
+				      .wid = ranges[leaf].first };
+
+	wire_build(e->tree.buf, &msg);
+	memset(e->tree.buf + WIRE_HEADER, 0, WIRE_BODY);
+	input(e, TREE_ROOT, tree_switch(leaf + 1), WIRE_HEADER + WIRE_BODY);
 }
 
 /* What a leaf's life says to the root for all its ranks. */
@@ -394,10 +432,14 @@ static void sent_status(struct explorer *e, struct state *s, const struct wire_m
 		e->violation = "a refusal";
 		return;
 	}
-	if (status.state == WIRE_UNKNOWN)
-		return;
 	if (msg->epoch >= EPOCHS)
 		return;
+	if (status.state == WIRE_UNKNOWN) {
+		/* A rank's comes when it asks: expand_rank_sends(). */
+		if (e->tree.pkt.flow.port == TREE_ROOT)
+			s->unknown[leaf] |= (uint8_t)(1 << msg->epoch);
+		return;
+	}
 	if (e->tree.pkt.flow.port == TREE_ROOT)
 		s->leaf_told[leaf] |= UINT64_C(1) << status_bit((unsigned)msg->epoch,
 								status.state == WIRE_RUNNING,
@@ -413,11 +455,9 @@ static void sent_up(struct explorer *e, struct state *s, unsigned leaf, const st
 	struct wire_join join;
 
 	if (msg->type == WIRE_JOIN && wire_join_parse(&join, msg) == WIRE_OK) {
-		s->leaf_joins[leaf] |=
-			(uint16_t)(1 << join_bit((unsigned)join.inc, (unsigned)join.base));
+		s->leaf_joins[leaf] |= (1U << join_bit((unsigned)join.inc, (unsigned)join.base));
 	} else if (msg->type == WIRE_END && e->fault == FAULT_JOIN_END) {
-		s->leaf_joins[leaf] |=
-			(uint16_t)(1 << join_bit(s->life[leaf] + 1U, (unsigned)msg->epoch));
+		s->leaf_joins[leaf] |= (1U << join_bit(s->life[leaf] + 1U, (unsigned)msg->epoch));
 	} else if (msg->type == WIRE_END) {
 		s->ends[leaf] |= (uint8_t)(1 << msg->epoch);
 	} else if (msg->type != WIRE_KEEPALIVE) {
@@ -454,6 +494,17 @@ static void settle(struct explorer *e, struct state *s, unsigned sw)
 	pack_checked(e, s, sw);
 }
 
+/* Whether the leaf may yet hear that its root knows nothing of the epoch. */
+static bool may_forget(const struct explorer *e, const struct state *s, unsigned leaf)
+{
+	const struct packed_job *job = &s->jobs[leaf + 1], *root = &s->jobs[TREE_ROOT];
+	unsigned i = leaf ^ (root->members >> 7);
+
+	if (s->root_lives < e->root_restarts || s->unknown[leaf])
+		return true;
+	return job->used && job->running && (!root->used || root->inc[i] == 0);
+}
+
 /*
  * Messages that can have no effect any more but an answer, which may also be had for the asking,
  * are taken out, so that states differ only where it matters.
@@ -468,19 +519,24 @@ static void prune(const struct explorer *e, struct state *s)
 		if (s->rank_lives == e->rank_restarts || r->life == 1)
 			s->told[rank] &=
 				~((UINT64_C(1) << status_bit(newest + (r->epoch > 0), 0, 0)) - 1);
-		if (job->used && job->epoch && s->leaf_lives == e->leaf_restarts)
-			s->joins[rank] &= (uint16_t) ~(((1U << (job->epoch - 1)) - 1) * LIVES);
+		if (job->used && job->epoch && s->leaf_lives == e->leaf_restarts &&
+		    !may_forget(e, s, tree_leaf_of(&e->tree, rank)))
+			s->joins[rank] &= ~(((1U << (job->epoch - 1)) - 1) * LIVES);
 	}
 	for (unsigned leaf = 0; leaf < TREE_LEAVES; leaf++) {
 		const struct packed_job *job = &s->jobs[leaf + 1], *root = &s->jobs[TREE_ROOT];
 
 		if (job->used && e->fault != FAULT_OLD_STATUS &&
-		    (s->leaf_lives == e->leaf_restarts || s->life[leaf] == 1))
+		    (s->leaf_lives == e->leaf_restarts || s->life[leaf] == 1) &&
+		    !may_forget(e, s, leaf))
 			s->leaf_told[leaf] &= ~((UINT64_C(1) << status_bit(job->epoch, 0, 0)) - 1);
-		if (root->used) {
+		if (!job->used || !job->running)
+			s->unknown[leaf] = 0;
+		else
+			s->unknown[leaf] &= (uint8_t)(1 << job->epoch);
+		if (root->used && s->root_lives == e->root_restarts) {
 			s->ends[leaf] &= (uint8_t) ~((1U << root->epoch) - 1);
-			s->leaf_joins[leaf] &=
-				(uint16_t) ~(((1U << (root->epoch - 1)) - 1) * LIVES);
+			s->leaf_joins[leaf] &= ~(((1U << (root->epoch - 1)) - 1) * LIVES);
 		}
 	}
 }
@@ -495,6 +551,15 @@ static void reached(struct explorer *e, struct state *s)
 }
 
 /* --- From every state all must come together ------------------------------------------------- */
+
+/* What a switch without one of its rules would not have sent, or taken. */
+static bool carry_loses(const struct explorer *e, unsigned sw, const struct wire_msg *msg)
+{
+	if (e->fault == FAULT_NO_ASK)
+		return sw != TREE_ROOT && msg->type == WIRE_KEEPALIVE;
+	return e->fault == FAULT_ROOT_UNKNOWN && sw == TREE_ROOT &&
+	       msg->payload[WIRE_STATUS_STATE] == WIRE_UNKNOWN;
+}
 
 /* Everything that is sent arrives at once, until all are silent. */
 static void carry(struct explorer *e, struct state *s)
@@ -516,8 +581,7 @@ static void carry(struct explorer *e, struct state *s)
 				return;
 			if (to.ip < tree_switch(TREE_ROOT).ip) {
 				rank_takes(e, s, msg.wid, &msg);
-			} else if (!(e->fault == FAULT_NO_ASK && sw != TREE_ROOT &&
-				     msg.type == WIRE_KEEPALIVE)) {
+			} else if (!carry_loses(e, sw, &msg)) {
 				memcpy(e->tree.buf, buf, len);
 				input(e, to.ip - tree_switch(TREE_ROOT).ip, tree_switch(sw), len);
 			}
@@ -577,14 +641,15 @@ static void expand_rank_sends(struct explorer *e, const struct state *from, unsi
 
 	memcpy(&s, from, sizeof(s));
 	if (!r->running || r->forgotten) {
-		s.joins[rank] |= (uint16_t)(1 << join_bit(r->life + 1U, r->base));
+		s.joins[rank] |= (1U << join_bit(r->life + 1U, r->base));
 		reached(e, &s);
 		return;
 	}
 	/* Asks in its epoch: the answer is on its way, or the leaf has forgotten all about it. */
 	unpack_job(e, &s, leaf + 1);
 	unpack_rank(e, &s, rank);
-	if (!s.jobs[leaf + 1].used || s.jobs[leaf + 1].inc[i] == 0) {
+	if (!s.jobs[leaf + 1].used || s.jobs[leaf + 1].inc[i] == 0 ||
+	    (!s.jobs[leaf + 1].running && s.jobs[leaf + 1].epoch == r->epoch)) {
 		if (e->fault == FAULT_NO_UNKNOWN)
 			return;
 		s.ranks[rank].forgotten = 1;
@@ -610,12 +675,13 @@ static void expand_rank(struct explorer *e, const struct state *from, unsigned r
 		settle(e, &s, leaf + 1);
 		reached(e, &s);
 	}
-	for (unsigned bit = 0; bit < 6 * EPOCHS && !e->violation; bit++) {
+	for (unsigned bit = 0; bit < STATUSES * EPOCHS && !e->violation; bit++) {
 		if (!(from->told[rank] >> bit & 1))
 			continue;
 		memcpy(&s, from, sizeof(s));
 		unpack_rank(e, &s, rank);
-		rank_told(e, &s, rank, bit / 6, bit / 3 % 2, bit % 3);
+		rank_told(e, &s, rank, bit / STATUSES, bit / (LIFE_MAX + 1) % 2,
+			  bit % (LIFE_MAX + 1));
 		pack_rank(e, &s, rank);
 		reached(e, &s);
 	}
@@ -632,7 +698,7 @@ static void expand_leaf_up(struct explorer *e, const struct state *from, unsigne
 	const struct packed_job *job = &from->jobs[leaf + 1];
 	struct state s;
 
-	for (unsigned bit = 0; bit < 2 * EPOCHS && !e->violation; bit++) {
+	for (unsigned bit = 0; bit < LIFE_MAX * EPOCHS && !e->violation; bit++) {
 		if (!(from->leaf_joins[leaf] >> bit & 1))
 			continue;
 		memcpy(&s, from, sizeof(s));
@@ -650,6 +716,13 @@ static void expand_leaf_up(struct explorer *e, const struct state *from, unsigne
 		settle(e, &s, TREE_ROOT);
 		reached(e, &s);
 	}
+	if (job->used && job->running && !e->violation) {
+		memcpy(&s, from, sizeof(s));
+		unpack_job(e, &s, TREE_ROOT);
+		send_probe(e, leaf, job->epoch);
+		settle(e, &s, TREE_ROOT);
+		reached(e, &s);
+	}
 	if (!job->used || e->fault == FAULT_NO_ASK || e->violation)
 		return;
 	memcpy(&s, from, sizeof(s));
@@ -660,32 +733,67 @@ static void expand_leaf_up(struct explorer *e, const struct state *from, unsigne
 	reached(e, &s);
 }
 
+/* The root has forgotten the epoch that the leaf runs, which forgets the job: from now on another life. */
+static void expand_leaf_forgets(struct explorer *e, const struct state *from, unsigned leaf)
+{
+	const struct packed_job *job = &from->jobs[leaf + 1];
+	struct state s;
+
+	if (!job->used || !job->running || !(from->unknown[leaf] >> job->epoch & 1) ||
+	    e->fault == FAULT_ROOT_UNKNOWN)
+		return;
+	memcpy(&s, from, sizeof(s));
+	unpack_job(e, &s, leaf + 1);
+	send_unknown(e, leaf, job->epoch);
+	settle(e, &s, leaf + 1);
+	if (s.jobs[leaf + 1].used)
+		e->violation = "a leaf goes on without its parent";
+	if (++s.life[leaf] >= LIFE_MAX)
+		e->violation = "a leaf forgets again and again";
+	reached(e, &s);
+}
+
 static void expand_leaf(struct explorer *e, const struct state *from, unsigned leaf)
 {
 	struct state s;
 
 	expand_leaf_up(e, from, leaf);
-	for (unsigned bit = 0; bit < 6 * EPOCHS && !e->violation; bit++) {
+	expand_leaf_forgets(e, from, leaf);
+	for (unsigned bit = 0; bit < STATUSES * EPOCHS && !e->violation; bit++) {
 		if (!(from->leaf_told[leaf] >> bit & 1) || !from->jobs[leaf + 1].used)
 			continue;
 		memcpy(&s, from, sizeof(s));
 		unpack_job(e, &s, leaf + 1);
-		if (e->fault == FAULT_OLD_STATUS && bit / 6 < s.jobs[leaf + 1].epoch) {
-			tree_job(&e->tree, leaf + 1)->epoch = bit / 6;
+		if (e->fault == FAULT_OLD_STATUS && bit / STATUSES < s.jobs[leaf + 1].epoch) {
+			tree_job(&e->tree, leaf + 1)->epoch = bit / STATUSES;
 			tree_job(&e->tree, leaf + 1)->running = false;
 			s.jobs[leaf + 1].running = 0;
 		}
-		send_status(e, leaf, bit / 6, bit / 3 % 2, bit % 3);
+		send_status(e, leaf, bit / STATUSES, bit / (LIFE_MAX + 1) % 2,
+			    bit % (LIFE_MAX + 1));
 		settle(e, &s, leaf + 1);
 		reached(e, &s);
 	}
-	if (from->leaf_lives < e->leaf_restarts && from->life[leaf] == 0 && !e->violation) {
+	if (from->leaf_lives < e->leaf_restarts && !e->violation) {
 		memcpy(&s, from, sizeof(s));
 		s.leaf_lives++;
-		s.life[leaf] = 1;
+		s.life[leaf]++;
 		memset(&s.jobs[leaf + 1], 0, sizeof(s.jobs[leaf + 1]));
 		reached(e, &s);
 	}
+}
+
+/* Its clock goes on: what it gives later is above all that it gave. */
+static void expand_root(struct explorer *e, const struct state *from)
+{
+	struct state s;
+
+	if (from->root_lives == e->root_restarts || e->violation)
+		return;
+	memcpy(&s, from, sizeof(s));
+	s.root_lives++;
+	s.jobs[TREE_ROOT] = (struct packed_job){ .last_epoch = from->jobs[TREE_ROOT].last_epoch };
+	reached(e, &s);
 }
 
 static void explore(struct explorer *e)
@@ -704,6 +812,7 @@ static void explore(struct explorer *e)
 			expand_rank(e, &s, rank);
 		for (unsigned leaf = 0; leaf < TREE_LEAVES && !e->violation; leaf++)
 			expand_leaf(e, &s, leaf);
+		expand_root(e, &s);
 		if (!e->violation && !converges(e, &s) && !e->violation)
 			e->violation = "not together in a network that loses nothing";
 	}
@@ -711,13 +820,24 @@ static void explore(struct explorer *e)
 	tree_close(&e->tree);
 }
 
-static int explore_restarts(unsigned ranks, unsigned leaves, size_t limit)
+/* How many of each are restarted, at any time. */
+struct restarts {
+	unsigned ranks, leaves, root;
+};
+
+static int explore_restarts(struct restarts r, size_t limit)
 {
-	struct explorer e = { .rank_restarts = ranks, .leaf_restarts = leaves, .limit = limit };
+	struct explorer e = {
+		.rank_restarts = r.ranks,
+		.leaf_restarts = r.leaves,
+		.root_restarts = r.root,
+		.limit = limit,
+	};
 
 	explore(&e);
-	printf("explore_tree_join: 2+1 ranks, restarts: %u of ranks, %u of leaves: %zu states%s, ",
-	       ranks, leaves, e.states.nr, e.states.nr >= limit ? " (limit)" : "");
+	printf("explore_tree_join: 2+1 ranks, restarts: %u of ranks, %u of leaves, %u of the root: "
+	       "%zu states%s, ",
+	       r.ranks, r.leaves, r.root, e.states.nr, e.states.nr >= limit ? " (limit)" : "");
 	printf("%zu transitions, highest epoch %u, %s%s\n", e.transitions, e.highest,
 	       e.violation ? "VIOLATION: " : "no violation", e.violation ? e.violation : "");
 	return e.violation != NULL;
@@ -728,17 +848,20 @@ static int explore_faults(void)
 {
 	static const struct {
 		enum fault fault;
-		unsigned ranks, leaves;
+		struct restarts r;
 	} tries[] = {
-		{ FAULT_JOIN_END, 1, 0 },   { FAULT_LEAF_INC, 0, 1 }, { FAULT_RANK_INC, 1, 0 },
-		{ FAULT_OLD_STATUS, 1, 0 }, { FAULT_NO_ASK, 1, 1 },   { FAULT_NO_UNKNOWN, 0, 1 },
+		{ FAULT_JOIN_END, { 1, 0, 0 } },     { FAULT_LEAF_INC, { 0, 1, 0 } },
+		{ FAULT_RANK_INC, { 1, 0, 0 } },     { FAULT_OLD_STATUS, { 1, 0, 0 } },
+		{ FAULT_NO_ASK, { 1, 1, 0 } },	     { FAULT_NO_UNKNOWN, { 0, 1, 0 } },
+		{ FAULT_ROOT_UNKNOWN, { 0, 0, 1 } },
 	};
 	int missed = 0;
 
 	for (unsigned i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
 		struct explorer e = {
-			.rank_restarts = tries[i].ranks,
-			.leaf_restarts = tries[i].leaves,
+			.rank_restarts = tries[i].r.ranks,
+			.leaf_restarts = tries[i].r.leaves,
+			.root_restarts = tries[i].r.root,
 			.limit = 200000,
 			.fault = tries[i].fault,
 		};
@@ -751,15 +874,18 @@ static int explore_faults(void)
 	return missed;
 }
 
-/* usage: explore_tree_join [LIMIT]: of states, for the largest exploration. */
+/* usage: explore_tree_join [LIMIT]: of states, for the largest explorations. */
 int main(int argc, char **argv)
 {
-	size_t limit = argc > 1 ? strtoul(argv[1], NULL, 10) : 1000000;
+	size_t limit = argc > 1 ? strtoul(argv[1], NULL, 10) : 400000;
 	int failures;
 
-	failures = explore_restarts(1, 0, SIZE_MAX);
-	failures += explore_restarts(0, 1, SIZE_MAX);
-	failures += explore_restarts(1, 1, limit);
+	failures = explore_restarts((struct restarts){ 1, 0, 0 }, SIZE_MAX);
+	failures += explore_restarts((struct restarts){ 0, 1, 0 }, SIZE_MAX);
+	failures += explore_restarts((struct restarts){ 0, 0, 1 }, SIZE_MAX);
+	failures += explore_restarts((struct restarts){ 1, 1, 0 }, limit);
+	failures += explore_restarts((struct restarts){ 1, 0, 1 }, limit);
+	failures += explore_restarts((struct restarts){ 0, 1, 1 }, limit);
 	failures += explore_faults();
 	return failures != 0;
 }

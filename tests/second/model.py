@@ -119,18 +119,19 @@ class Switch:
         raise Drop("spoofed" if current else "unknown_job")
 
     # --- STATUS ----------------------------------------------------------------------------------
-    def allows(self, address):
-        """At most one answer per source and ms to what did not ask for it."""
-        if self.told.get(address, 0) > self.now:
+    def allows(self, address, join=False):
+        """At most one answer per source and ms to what did not ask for it; JOIN counts by itself."""
+        if self.told.get((address, join), 0) > self.now:
             return False
-        self.told[address] = self.now + MS
+        self.told[address, join] = self.now + MS
         return True
 
     def answer(self, head, job, **fields):
         """STATUS to the packet's source."""
         asked = job and head.type != codec.DATA and self.is_member(job, head.wid)
         sizes = [n for n in (32, 96, 160) if n <= len(head.payload)]
-        if not asked and not self.allows(self.address) or not sizes:
+        join = head.type == codec.JOIN
+        if not asked and not self.allows(self.address, join) or not sizes:
             return
         size = sizes[-1]
         if head.type == codec.JOIN and size == 160:
@@ -186,6 +187,9 @@ class Switch:
     # --- DATA: the steps of section 3 ------------------------------------------------------------
     def data(self, head):
         job = self.find(head)
+        if self.forgotten(job, head):
+            self.answer_unknown(head)
+            return "unknown_job"
         if not job.running or head.epoch != job.epoch:
             self.answer_job(head, job)
             return "old_epoch"
@@ -199,6 +203,11 @@ class Switch:
             self.break_epoch(job, codec.ROUNDS)
             return "rounds"
         return self.add(head, job)
+
+    @staticmethod
+    def forgotten(job, head):
+        """The sender has run an epoch that is yet to begin here."""
+        return not job.running and head.epoch == job.epoch
 
     def add(self, head, job):
         bit, key = 1 << head.wid, (head.slot, head.round & 1)
@@ -511,7 +520,7 @@ class Switch:
 
     def keepalive(self, head):
         job = self.jobs.get(head.handle)
-        if job is None:
+        if job is None or self.forgotten(job, head):
             self.answer_unknown(head)
             return "unknown_job" if head.handle else "keepalive"
         if head.epoch != job.epoch or head.wid >= job.world:

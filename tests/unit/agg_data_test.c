@@ -81,6 +81,7 @@ static void agg_data__old_round(void **state)
 static void agg_data__future_round_ends_the_epoch(void **state)
 {
 	struct rig rig;
+	struct wire_msg msg;
 
 	(void)state;
 	rig_open(&rig, NULL);
@@ -88,8 +89,10 @@ static void agg_data__future_round_ends_the_epoch(void **state)
 	assert_string_equal(rig_data(&rig, 1, 0, 2),
 			    "gap" ENDED("0", "100", "5 a 1") ENDED("1", "101", "5 a 1"));
 	assert_int_equal(rig_count(&rig, COUNTER_gap), 1);
-	assert_string_equal(rig_data(&rig, 1, 0, 2),
-			    "old_epoch | STATUS FORMING epoch 1011 slot 32 round 2 wid 1 inc 101 "
+	msg = rig_msg(&rig, WIRE_DATA, 1, 128);
+	msg.epoch = 1010;
+	assert_string_equal(rig_send_msg(&rig, &msg),
+			    "old_epoch | STATUS FORMING epoch 1011 slot 32 round 0 wid 1 inc 101 "
 			    "cause 5 a 1 ended 1010 missing 0-1 len 96 > w1");
 	rig_close(&rig);
 }
@@ -297,9 +300,15 @@ static void agg_data__while_forming(void **state)
 		rig_join(&rig, 0, &join);
 	}
 	rig_wait(&rig, 1);
-	assert_string_equal(rig_data(&rig, 0, 0, 0),
-			    "old_epoch | STATUS FORMING epoch 1010 slot 32 round 0 wid 0 inc 100 "
-			    "missing 1 len 96 > w0");
+	/* It runs an epoch that this switch has yet to begin: a life of the job is forgotten. */
+	assert_string_equal(
+		rig_data(&rig, 0, 0, 0),
+		"unknown_job | STATUS UNKNOWN epoch 1010 slot 32 round 0 wid 0 len 96 > w0");
+	msg = rig_msg(&rig, WIRE_KEEPALIVE, 0, 32);
+	msg.len = WIRE_BODY;
+	rig_wait(&rig, 1);
+	assert_string_equal(rig_send_msg(&rig, &msg),
+			    "unknown_job | STATUS UNKNOWN epoch 1010 wid 0 len 160 > w0");
 	msg = rig_msg(&rig, WIRE_DATA, 1, 128);
 	assert_string_equal(
 		rig_send_msg(&rig, &msg),

@@ -166,10 +166,15 @@ static void agg_tell__reaches_those_who_are_known(void **state)
 		"missing 0-2 len 160 > w1 | STATUS FORMING epoch 1012 wid 1 inc 101 cause 5 a 1 "
 		"ended 1010 missing 0-2 len 256 > w1");
 	msg = rig_msg(&rig, WIRE_KEEPALIVE, 2, WIRE_BODY);
+	msg.epoch--;
+	assert_string_equal(rig_send_msg(&rig, &msg),
+			    "unknown_job | STATUS UNKNOWN epoch 1011 wid 2 len 160 > w2");
+	msg = rig_msg(&rig, WIRE_KEEPALIVE, 1, WIRE_BODY);
+	msg.epoch--;
 	assert_string_equal(
 		rig_send_msg(&rig, &msg),
-		"keepalive | STATUS FORMING epoch 1012 wid 2 cause 5 a 1 ended 1010 missing 0-2 len "
-		"160 > w2");
+		"keepalive | STATUS FORMING epoch 1012 wid 1 inc 101 cause 5 a 1 ended 1010 missing 0-2 len "
+		"160 > w1");
 	rig_close(&rig);
 }
 

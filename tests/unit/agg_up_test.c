@@ -453,18 +453,87 @@ static void agg_up__a_later_job_has_another_incarnation(void **state)
 	rig_close(&rig);
 }
 
+/* The members hear of it as from a switch that was restarted, and what they say then begins anew. */
 static void agg_up__the_parent_has_forgotten(void **state)
 {
 	struct wire_status status = leaf_status(WIRE_UNKNOWN);
+	struct wire_join join;
 	struct rig rig;
 
 	(void)state;
 	leaf_form(&rig);
 	assert_string_equal(leaf_told(&rig, EPOCH - 1, &status), "up_status");
 	assert_string_equal(leaf_told(&rig, EPOCH, &status),
-			    "up_status | UP ASK wid 4 ranks 3 inc 900 base 2000 P 256 S 4 world 16");
+			    "up_status | STATUS UNKNOWN epoch 2000 wid 4 len 32 > w4 | "
+			    "STATUS UNKNOWN epoch 2000 wid 5 len 32 > w5 | "
+			    "STATUS UNKNOWN epoch 2000 wid 6 len 32 > w6");
+	assert_null(pipe_job(rig.pipe, 0));
+	assert_string_equal(leaf_told(&rig, EPOCH, &status), "up_status");
+	join = leaf_join(&rig, 5);
+	join.base = EPOCH;
+	has(rig_join(&rig, 5, &join), "UP ASK wid 4 ranks 3 ");
+	/* Another life: it must not run what ran here before. */
+	assert_true(pipe_job(rig.pipe, 0)->up.inc != INC);
+	rig_close(&rig);
+}
+
+/* Nothing runs yet: whoever is here goes on as soon as the parent has the job again. */
+static void agg_up__the_parent_has_forgotten_what_it_forms(void **state)
+{
+	struct wire_status status = leaf_status(WIRE_UNKNOWN);
+	struct rig rig;
+
+	(void)state;
+	leaf_open(&rig);
+	leaf_complete(&rig);
+	assert_string_equal(leaf_told(&rig, EPOCH, &status),
+			    "up_status | UP ASK wid 4 ranks 3 inc 900 base 1999 P 256 S 4 world 16");
 	status = leaf_status(WIRE_FORMING);
 	has(leaf_told(&rig, EPOCH + 9, &status), "STATUS FORMING epoch 2009 wid 6 inc 106");
+	rig_close(&rig);
+}
+
+/* A late JOIN makes the job anew after all ranks have left: the others' epoch is none of its business. */
+static void agg_up__a_late_join_ends_nothing(void **state)
+{
+	struct wire_status status = leaf_status(WIRE_RUNNING);
+	struct wire_join join;
+	struct rig rig;
+
+	(void)state;
+	leaf_open(&rig);
+	join = leaf_join(&rig, 5);
+	rig_join(&rig, 5, &join);
+	status.inc = INC + 77;
+	assert_null(strstr(leaf_told(&rig, EPOCH, &status), "UP END"));
+	/* Who knows the epoch and wants another does end it. */
+	join.base = EPOCH;
+	rig_wait(&rig, 2);
+	has(rig_join(&rig, 5, &join), "UP END job 7 epoch 2000 wid 4 cause 5 a 5");
+	rig_close(&rig);
+}
+
+/* The parent's refusal also says that the epoch is over; one without an epoch is from a parent without the job. */
+static void agg_up__a_refusal_by_a_parent_that_was_restarted(void **state)
+{
+	struct wire_status status = leaf_status(WIRE_REFUSED);
+	const char *said;
+	struct rig rig;
+
+	(void)state;
+	status.cause = WIRE_CAUSE_NO_SLOTS;
+	status.field = WIRE_FIELD_SLOTS;
+	leaf_form(&rig);
+	assert_string_equal(leaf_told(&rig, 0, &status), "up_status");
+	said = leaf_told(&rig, EPOCH + 9, &status);
+	has(said, "STATUS FORMING epoch 2009 wid 5");
+	assert_false(pipe_job(rig.pipe, 0)->running);
+	rig_close(&rig);
+	leaf_open(&rig);
+	leaf_complete(&rig);
+	said = leaf_told(&rig, 0, &status);
+	has(said, "STATUS REFUSED epoch 2000 wid 4");
+	has(said, "STATUS REFUSED epoch 2000 wid 6");
 	rig_close(&rig);
 }
 
@@ -594,6 +663,9 @@ int main(void)
 		cmocka_unit_test(agg_up__leaving),
 		cmocka_unit_test(agg_up__a_later_job_has_another_incarnation),
 		cmocka_unit_test(agg_up__the_parent_has_forgotten),
+		cmocka_unit_test(agg_up__the_parent_has_forgotten_what_it_forms),
+		cmocka_unit_test(agg_up__a_late_join_ends_nothing),
+		cmocka_unit_test(agg_up__a_refusal_by_a_parent_that_was_restarted),
 		cmocka_unit_test(agg_up__a_member_is_gone),
 		cmocka_unit_test(agg_up__a_refusal_reaches_all_members),
 		cmocka_unit_test(agg_up__says_who_is_awaited_elsewhere),

@@ -80,12 +80,14 @@ static void outbox_allows__each_source_once_a_millisecond(void **state)
 
 	(void)state;
 	memset(&outbox, 0, sizeof(outbox));
-	assert_true(outbox_allows(&outbox, &a, 5 * MS));
-	assert_false(outbox_allows(&outbox, &a, 5 * MS));
-	assert_true(outbox_allows(&outbox, &b, 5 * MS));
-	assert_false(outbox_allows(&outbox, &a, 6 * MS - 1));
-	assert_true(outbox_allows(&outbox, &a, 6 * MS));
-	assert_false(outbox_allows(&outbox, &a, 7 * MS - 1));
+	assert_true(outbox_allows(&outbox, &a, false, 5 * MS));
+	assert_false(outbox_allows(&outbox, &a, false, 5 * MS));
+	assert_true(outbox_allows(&outbox, &b, false, 5 * MS));
+	assert_false(outbox_allows(&outbox, &a, false, 6 * MS - 1));
+	assert_true(outbox_allows(&outbox, &a, false, 6 * MS));
+	assert_false(outbox_allows(&outbox, &a, false, 7 * MS - 1));
+	assert_true(outbox_allows(&outbox, &a, true, 6 * MS));
+	assert_false(outbox_allows(&outbox, &a, true, 7 * MS - 1));
 }
 
 /* Hosts share addresses, and ranks share hosts: every port is a source of its own. */
@@ -98,7 +100,7 @@ static void outbox_allows__ports_are_sources(void **state)
 	memset(&outbox, 0, sizeof(outbox));
 	for (uint16_t port = 0; port < 200; port++) {
 		flow.udp_port = (uint16_t)(40000 + port);
-		nr += outbox_allows(&outbox, &flow, 5 * MS);
+		nr += outbox_allows(&outbox, &flow, false, 5 * MS);
 	}
 	assert_int_equal(nr, 200);
 }
@@ -117,10 +119,10 @@ static void outbox_allows__flood_is_bounded(void **state)
 	for (uint32_t i = 0; i < 100000; i++) {
 		flow.ip = i * 2654435761U;
 		flow.udp_port = (uint16_t)i;
-		nr += outbox_allows(&outbox, &flow, 5 * MS);
+		nr += outbox_allows(&outbox, &flow, false, 5 * MS);
 	}
 	assert_int_equal(nr, OUTBOX_SETS * OUTBOX_WAYS);
-	assert_true(outbox_allows(&outbox, &flow, 6 * MS));
+	assert_true(outbox_allows(&outbox, &flow, false, 6 * MS));
 }
 
 int main(void)
