@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * explore_tree_join.c - every way into an epoch through a tree: the switches' own pipes and the
- * hosts' own sessions, a root, two leaves, two ranks below one of them and one below the other,
+ * hosts' own sessions, a root, two leaves, two ranks below one of them and one or two below the other,
  * under a network that delivers whatever was ever sent late, again, in any order, or never; ranks,
  * leaves and the root are restarted.  A leaf whose root has forgotten the epoch forgets the job: to
  * the explorer that is one more restart of the leaf.
@@ -15,39 +15,11 @@
  * and from every state, once nothing is lost any more, all come to run one epoch together.  Then
  * the explorer is tried itself: without one of the rules it must find a violation.
  */
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/core/session.h"
-#include "tests/explore/states.h"
-#include "tests/explore/tree.h"
-
-enum {
-	RANKS = 3,
-	EPOCHS = 6,   /* numbers 0 .. 6; 1 is a leaf's that knows none, 2 the first that runs */
-	LIFE_MAX = 3, /* lives of a leaf; a rank has two */
-	STATUSES = 2 * (LIFE_MAX + 1),		   /* that an epoch has */
-	LIVES = 1 | 1 << EPOCHS | 1 << 2 * EPOCHS, /* a mask of bases, for all lives */
-	HANDLE = 77,				   /* at both leaves */
-	ROOT_HANDLE = 2,			   /* of the first epoch there */
-	ROUNDS = 60,				   /* of a network that loses nothing */
-	CHECKED = 8, /* every so many steps it is checked that a state says all */
-};
-
-enum fault {
-	FAULT_NONE,
-	FAULT_JOIN_END,
-	FAULT_LEAF_INC,
-	FAULT_RANK_INC,
-	FAULT_OLD_STATUS,
-	FAULT_NO_ASK,
-	FAULT_NO_UNKNOWN,
-	FAULT_ROOT_UNKNOWN,
-	FAULT_NR
-};
+#include "tests/explore/tree_join.h"
 
 static const char *const fault_names[FAULT_NR] = {
 	[FAULT_NONE] = "none",
@@ -60,43 +32,8 @@ static const char *const fault_names[FAULT_NR] = {
 	[FAULT_ROOT_UNKNOWN] = "a leaf goes on in an epoch that its parent has forgotten",
 };
 
-struct packed_job {
-	uint8_t used, epoch, running, joined;
-	uint8_t inc[2];	 /* of the members: 0 none, else the life + 1 */
-	uint8_t members; /* root: how many; | 0x80: leaf 1 came first */
-	uint8_t lease, parent, last_epoch;
-};
-
-struct packed_rank {
-	uint8_t life, running, base, epoch, forgotten;
-};
-
-/* The network: bit per message that was ever sent. */
-struct state {
-	struct packed_job jobs[TREE_SWITCHES];
-	uint8_t life[TREE_LEAVES];
-	struct packed_rank ranks[RANKS];
-	uint8_t rank_lives, leaf_lives, root_lives; /* restarts so far */
-	uint8_t entered[RANKS], ran[TREE_LEAVES];   /* bit per epoch */
-	uint8_t ends[TREE_LEAVES];		    /* bit per base */
-	uint8_t unknown[TREE_LEAVES];		    /* bit per epoch: the root's UNKNOWN */
-	uint32_t joins[RANKS], leaf_joins[TREE_LEAVES];
-	uint64_t told[RANKS], leaf_told[TREE_LEAVES];
-};
-
-struct explorer {
-	unsigned rank_restarts, leaf_restarts, root_restarts;
-	size_t limit;
-	enum fault fault;
-	struct tree tree;
-	struct session sessions[RANKS];
-	struct states states;
-	size_t transitions;
-	unsigned highest;
-	const char *violation; /* NULL: none yet */
-};
-
-static const struct wire_range ranges[TREE_LEAVES] = { { 0, 2 }, { 2, 1 } };
+static const struct wire_range ranges_2_1[TREE_LEAVES] = { { 0, 2 }, { 2, 1 } };
+static const struct wire_range ranges_2_2[TREE_LEAVES] = { { 0, 2 }, { 2, 2 } };
 
 static unsigned join_bit(unsigned inc, unsigned base)
 {
@@ -106,176 +43,6 @@ static unsigned join_bit(unsigned inc, unsigned base)
 static unsigned status_bit(unsigned epoch, bool running, unsigned inc)
 {
 	return (epoch * 2 + running) * (LIFE_MAX + 1) + inc;
-}
-
-/* --- Machines from a state and back ---------------------------------------------------------- */
-
-static void unpack_member(struct explorer *e, struct job *job, unsigned i, unsigned sw, uint8_t inc)
-{
-	struct wire_range range = job->members[i].range;
-	struct flow flow = sw == TREE_ROOT ? tree_switch(1) : tree_rank(range.first);
-
-	if (sw == TREE_ROOT && range.first == ranges[1].first)
-		flow = tree_switch(2);
-	if (inc)
-		job->members[i] = (struct job_member){ .inc = inc,
-						       .heard_ns = e->tree.now.now_ns,
-						       .flow = flow,
-						       .nr_ports = 1,
-						       .slots = 1,
-						       .p = TREE_P,
-						       .range = range };
-}
-
-static void unpack_job(struct explorer *e, const struct state *s, unsigned sw)
-{
-	const struct packed_job *from = &s->jobs[sw];
-	struct agg *agg = &e->tree.pipes[sw]->agg;
-	struct job_table *table = &agg->table;
-	struct job *job = &table->jobs[0];
-	struct wire_range world = { 0, RANKS };
-
-	table->keys[0] = 0;
-	table->slots.nr = table->values.nr = 0;
-	table->by_handle[job->handle] = 0;
-	if (sw != TREE_ROOT) {
-		table->by_parent[job->up.handle] = 0;
-		agg->parent.inc = s->life[sw - 1] + 1U;
-		agg->parent.nr_incs = from->used;
-	}
-	memset(job, 0, sizeof(*job));
-	agg->last_epoch = from->last_epoch;
-	agg->outbox.head = agg->outbox.tail;
-	if (!from->used)
-		return;
-	job_add(table, TREE_NAME, sw == TREE_ROOT ? ROOT_HANDLE : HANDLE);
-	job->epoch = from->epoch;
-	job->since_ns = e->tree.now.now_ns;
-	job_set_world(job, RANKS, sw == TREE_ROOT ? world : ranges[sw - 1], sw == TREE_ROOT);
-	if (sw == TREE_ROOT) {
-		job->nr_members = from->members & 0x7f;
-		job->members[0].range = ranges[from->members >> 7];
-		job->members[1].range = ranges[!(from->members >> 7)];
-	} else {
-		job->up.inc = agg->parent.inc;
-		if (from->parent)
-			job_set_parent(table, job, ROOT_HANDLE);
-	}
-	for (unsigned i = 0; i < job->nr_members; i++)
-		unpack_member(e, job, i, sw, from->inc[i]);
-	job->joined = from->joined;
-	job->running = from->running;
-	if (job->tree && job->running)
-		job->all = job->joined;
-	if (from->lease)
-		job_lease(table, job, TREE_P, 1);
-}
-
-static void pack_job(struct explorer *e, struct state *s, unsigned sw)
-{
-	const struct agg *agg = &e->tree.pipes[sw]->agg;
-	const struct job *job = &agg->table.jobs[0];
-	struct packed_job *to = &s->jobs[sw];
-
-	*to = (struct packed_job){ .last_epoch = sw == TREE_ROOT ? (uint8_t)agg->last_epoch : 0 };
-	if (!job->used)
-		return;
-	to->used = 1;
-	to->epoch = (uint8_t)job->epoch;
-	to->running = job->running;
-	to->joined = (uint8_t)job->joined;
-	for (unsigned i = 0; i < job->nr_members && i < 2; i++)
-		to->inc[i] = (uint8_t)job->members[i].inc;
-	to->lease = job->lease_nr > 0;
-	if (sw == TREE_ROOT) {
-		to->members = (uint8_t)job->nr_members;
-		if (job->nr_members && job->members[0].range.first == ranges[1].first)
-			to->members |= 0x80;
-	} else {
-		to->parent = job->up.handle != 0;
-	}
-	if (job->epoch >= EPOCHS)
-		e->violation = "epochs without end";
-	if (sw == TREE_ROOT && job->epoch > e->highest)
-		e->highest = (unsigned)job->epoch;
-}
-
-/* What is not packed, and has no meaning for what is explored. */
-static void forget(struct job *job)
-{
-	memset(&job->last, 0, sizeof(job->last));
-	job->since_ns = 0;
-	for (unsigned i = 0; i < WIRE_WORLD_MAX; i++) {
-		if (job->members[i].inc == 0)
-			job->members[i].range = (struct wire_range){ 0, 0 };
-		job->members[i].heard_ns = 0;
-	}
-	job->up.join_ns = job->up.ask_ns = job->up.end_ns = job->up.probe_ns = 0;
-	job->up.awaited = (struct wire_range){ 0, 0 };
-	job->up.awaited_slot = 0;
-	job->up.awaited_round = 0;
-	if (job->lease_nr == 0) {
-		job->p = job->slots = 0;
-		job->lease_first = 0;
-		job->values_off = 0;
-		job->stride = 0;
-	}
-}
-
-/* Packs what has become of a switch, and checks that nothing that mattered was left out. */
-static void pack_checked(struct explorer *e, struct state *s, unsigned sw)
-{
-	struct job *job = tree_job(&e->tree, sw);
-	struct job before, after;
-
-	pack_job(e, s, sw);
-	if (e->transitions % CHECKED)
-		return;
-	memcpy(&before, job, sizeof(before));
-	unpack_job(e, s, sw);
-	memcpy(&after, job, sizeof(after));
-	forget(&before);
-	forget(&after);
-	if ((before.used || after.used) && memcmp(&before, &after, sizeof(before)) != 0)
-		e->violation = "the explorer's state lacks something of a switch";
-}
-
-static void unpack_rank(struct explorer *e, const struct state *s, unsigned rank)
-{
-	const struct packed_rank *from = &s->ranks[rank];
-	struct session *session = &e->sessions[rank];
-	const struct session_params params = {
-		.name = TREE_NAME,
-		.inc = from->life + 1U,
-		.rank = (uint16_t)rank,
-		.world = RANKS,
-		.slots = 1,
-		.p = TREE_P,
-		.port = tree_rank(rank).udp_port,
-		.nr_ports = 1,
-	};
-
-	session_init(session, &params, e->tree.now.now_ns);
-	session->join.nr_ranges = 1;
-	session->join.ranges[0] = ranges[tree_leaf_of(&e->tree, rank)];
-	session->join.base = from->base;
-	session->job = HANDLE;
-	if (!from->running)
-		return;
-	session->state = SESSION_RUNNING;
-	session->epoch = session->spoken = from->epoch;
-	session->forgotten = from->forgotten;
-}
-
-static void pack_rank(struct explorer *e, struct state *s, unsigned rank)
-{
-	const struct session *session = &e->sessions[rank];
-	struct packed_rank *to = &s->ranks[rank];
-
-	to->running = session->state == SESSION_RUNNING;
-	to->base = (uint8_t)session->join.base;
-	to->epoch = to->running ? (uint8_t)session->epoch : 0;
-	to->forgotten = to->running && session->forgotten;
 }
 
 /* --- Steps ----------------------------------------------------------------------------------- */
@@ -300,9 +67,10 @@ static void input(struct explorer *e, unsigned sw, struct flow from, size_t len)
 static void send_status(struct explorer *e, unsigned leaf, unsigned epoch, bool running,
 			unsigned inc)
 {
-	const struct wire_msg msg = {
-		.type = WIRE_STATUS, .job = ROOT_HANDLE, .epoch = epoch, .wid = ranges[leaf].first
-	};
+	const struct wire_msg msg = { .type = WIRE_STATUS,
+				      .job = ROOT_HANDLE,
+				      .epoch = epoch,
+				      .wid = e->ranges[leaf].first };
 	struct wire_status status = { .state = running ? WIRE_RUNNING : WIRE_FORMING,
 				      .key = wire_job_key(TREE_NAME),
 				      .inc = inc,
@@ -317,9 +85,10 @@ static void send_status(struct explorer *e, unsigned leaf, unsigned epoch, bool 
 
 static void send_unknown(struct explorer *e, unsigned leaf, unsigned epoch)
 {
-	const struct wire_msg msg = {
-		.type = WIRE_STATUS, .job = ROOT_HANDLE, .epoch = epoch, .wid = ranges[leaf].first
-	};
+	const struct wire_msg msg = { .type = WIRE_STATUS,
+				      .job = ROOT_HANDLE,
+				      .epoch = epoch,
+				      .wid = e->ranges[leaf].first };
 	const struct wire_status status = { .state = WIRE_UNKNOWN };
 
 	input(e, leaf + 1, tree_switch(TREE_ROOT),
@@ -332,7 +101,7 @@ static void send_probe(struct explorer *e, unsigned leaf, unsigned epoch)
 	const struct wire_msg msg = { .type = WIRE_KEEPALIVE,
 				      .job = ROOT_HANDLE,
 				      .epoch = epoch,
-				      .wid = ranges[leaf].first };
+				      .wid = e->ranges[leaf].first };
 
 	wire_build(e->tree.buf, &msg);
 	memset(e->tree.buf + WIRE_HEADER, 0, WIRE_BODY);
@@ -345,16 +114,16 @@ static void send_leaf_join(struct explorer *e, unsigned leaf, unsigned inc, unsi
 	const struct wire_join join = {
 		.inc = inc,
 		.base = base,
-		.world = RANKS,
+		.world = (uint16_t)e->nr_ranks,
 		.slots = 1,
 		.p = TREE_P,
 		.port = WIRE_PORT,
 		.nr_ports = 1,
-		.ranks = ranges[leaf].nr,
+		.ranks = e->ranges[leaf].nr,
 		.name = TREE_NAME,
 	};
-	size_t len = ask ? wire_ask_build(e->tree.buf, ranges[leaf].first, &join)
-			 : wire_join_build(e->tree.buf, ranges[leaf].first, &join);
+	size_t len = ask ? wire_ask_build(e->tree.buf, e->ranges[leaf].first, &join)
+			 : wire_join_build(e->tree.buf, e->ranges[leaf].first, &join);
 
 	input(e, TREE_ROOT, tree_switch(leaf + 1), len);
 }
@@ -362,7 +131,7 @@ static void send_leaf_join(struct explorer *e, unsigned leaf, unsigned inc, unsi
 static void send_end(struct explorer *e, unsigned leaf, unsigned base)
 {
 	const struct wire_msg msg = {
-		.type = WIRE_END, .job = ROOT_HANDLE, .epoch = base, .wid = ranges[leaf].first
+		.type = WIRE_END, .job = ROOT_HANDLE, .epoch = base, .wid = e->ranges[leaf].first
 	};
 	const struct wire_status body = { .cause = WIRE_CAUSE_RESTARTED };
 
@@ -491,7 +260,7 @@ static void settle(struct explorer *e, struct state *s, unsigned sw)
 			e->violation = "a leaf runs an epoch twice";
 		s->ran[sw - 1] |= bit;
 	}
-	pack_checked(e, s, sw);
+	pack_job(e, s, sw);
 }
 
 /* Whether the leaf may yet hear that its root knows nothing of the epoch. */
@@ -511,7 +280,7 @@ static bool may_forget(const struct explorer *e, const struct state *s, unsigned
  */
 static void prune(const struct explorer *e, struct state *s)
 {
-	for (unsigned rank = 0; rank < RANKS; rank++) {
+	for (unsigned rank = 0; rank < e->nr_ranks; rank++) {
 		const struct packed_rank *r = &s->ranks[rank];
 		const struct packed_job *job = &s->jobs[tree_leaf_of(&e->tree, rank) + 1];
 		unsigned newest = r->epoch > r->base ? r->epoch : r->base;
@@ -599,7 +368,7 @@ static bool together(const struct explorer *e)
 		if (!job->running || job->epoch != epoch)
 			return false;
 	}
-	for (unsigned rank = 0; rank < RANKS; rank++) {
+	for (unsigned rank = 0; rank < e->nr_ranks; rank++) {
 		if (e->sessions[rank].state != SESSION_RUNNING || e->sessions[rank].epoch != epoch)
 			return false;
 	}
@@ -613,10 +382,10 @@ static bool converges(struct explorer *e, const struct state *from)
 	memcpy(&s, from, sizeof(s));
 	for (unsigned sw = 0; sw < TREE_SWITCHES; sw++)
 		unpack_job(e, &s, sw);
-	for (unsigned rank = 0; rank < RANKS; rank++)
+	for (unsigned rank = 0; rank < e->nr_ranks; rank++)
 		unpack_rank(e, &s, rank);
 	for (unsigned k = 0; k < ROUNDS && !together(e) && !e->violation; k++) {
-		unsigned rank = k % RANKS;
+		unsigned rank = k % e->nr_ranks;
 		enum session_event event;
 		size_t len;
 
@@ -636,7 +405,7 @@ static bool converges(struct explorer *e, const struct state *from)
 static void expand_rank_sends(struct explorer *e, const struct state *from, unsigned rank)
 {
 	const struct packed_rank *r = &from->ranks[rank];
-	unsigned leaf = tree_leaf_of(&e->tree, rank), i = rank - ranges[leaf].first;
+	unsigned leaf = tree_leaf_of(&e->tree, rank), i = rank - e->ranges[leaf].first;
 	struct state s;
 
 	memcpy(&s, from, sizeof(s));
@@ -801,14 +570,14 @@ static void explore(struct explorer *e)
 	static const uint64_t inc[TREE_LEAVES] = { 1, 1 };
 	struct state s;
 
-	tree_open(&e->tree, RANKS, ranges, inc);
+	tree_open(&e->tree, e->nr_ranks, e->ranges, inc);
 	e->tree.now.now_ns += 1000 * AGG_MS;
 	memset(&s, 0, sizeof(s));
 	states_init(&e->states, sizeof(s));
 	states_add(&e->states, &s);
 	for (size_t i = 0; i < e->states.nr && e->states.nr < e->limit && !e->violation; i++) {
 		memcpy(&s, states_get(&e->states, i), sizeof(s));
-		for (unsigned rank = 0; rank < RANKS && !e->violation; rank++)
+		for (unsigned rank = 0; rank < e->nr_ranks && !e->violation; rank++)
 			expand_rank(e, &s, rank);
 		for (unsigned leaf = 0; leaf < TREE_LEAVES && !e->violation; leaf++)
 			expand_leaf(e, &s, leaf);
@@ -825,9 +594,11 @@ struct restarts {
 	unsigned ranks, leaves, root;
 };
 
-static int explore_restarts(struct restarts r, size_t limit)
+static int explore_restarts(const struct wire_range *ranges, struct restarts r, size_t limit)
 {
 	struct explorer e = {
+		.ranges = ranges,
+		.nr_ranks = (unsigned)ranges[0].nr + ranges[1].nr,
 		.rank_restarts = r.ranks,
 		.leaf_restarts = r.leaves,
 		.root_restarts = r.root,
@@ -835,9 +606,10 @@ static int explore_restarts(struct restarts r, size_t limit)
 	};
 
 	explore(&e);
-	printf("explore_tree_join: 2+1 ranks, restarts: %u of ranks, %u of leaves, %u of the root: "
+	printf("explore_tree_join: %u+%u ranks, restarts: %u of ranks, %u of leaves, %u of the root: "
 	       "%zu states%s, ",
-	       r.ranks, r.leaves, r.root, e.states.nr, e.states.nr >= limit ? " (limit)" : "");
+	       ranges[0].nr, ranges[1].nr, r.ranks, r.leaves, r.root, e.states.nr,
+	       e.states.nr >= limit ? " (limit)" : "");
 	printf("%zu transitions, highest epoch %u, %s%s\n", e.transitions, e.highest,
 	       e.violation ? "VIOLATION: " : "no violation", e.violation ? e.violation : "");
 	return e.violation != NULL;
@@ -859,6 +631,8 @@ static int explore_faults(void)
 
 	for (unsigned i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
 		struct explorer e = {
+			.ranges = ranges_2_1,
+			.nr_ranks = 3,
 			.rank_restarts = tries[i].r.ranks,
 			.leaf_restarts = tries[i].r.leaves,
 			.root_restarts = tries[i].r.root,
@@ -877,15 +651,16 @@ static int explore_faults(void)
 /* usage: explore_tree_join [LIMIT]: of states, for the largest explorations. */
 int main(int argc, char **argv)
 {
-	size_t limit = argc > 1 ? strtoul(argv[1], NULL, 10) : 400000;
+	size_t limit = argc > 1 ? strtoul(argv[1], NULL, 10) : 200000;
 	int failures;
 
-	failures = explore_restarts((struct restarts){ 1, 0, 0 }, SIZE_MAX);
-	failures += explore_restarts((struct restarts){ 0, 1, 0 }, SIZE_MAX);
-	failures += explore_restarts((struct restarts){ 0, 0, 1 }, SIZE_MAX);
-	failures += explore_restarts((struct restarts){ 1, 1, 0 }, limit);
-	failures += explore_restarts((struct restarts){ 1, 0, 1 }, limit);
-	failures += explore_restarts((struct restarts){ 0, 1, 1 }, limit);
+	failures = explore_restarts(ranges_2_1, (struct restarts){ 1, 0, 0 }, SIZE_MAX);
+	failures += explore_restarts(ranges_2_1, (struct restarts){ 0, 1, 0 }, SIZE_MAX);
+	failures += explore_restarts(ranges_2_1, (struct restarts){ 0, 0, 1 }, SIZE_MAX);
+	failures += explore_restarts(ranges_2_1, (struct restarts){ 1, 1, 0 }, limit);
+	failures += explore_restarts(ranges_2_1, (struct restarts){ 1, 0, 1 }, limit);
+	failures += explore_restarts(ranges_2_1, (struct restarts){ 0, 1, 1 }, limit);
+	failures += explore_restarts(ranges_2_2, (struct restarts){ 1, 1, 1 }, limit);
 	failures += explore_faults();
 	return failures != 0;
 }

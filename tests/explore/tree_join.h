@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* tree_join.h - what explore_tree_join.c explores: its states, and machines made from them and packed again. */
+#ifndef TESTS_EXPLORE_TREE_JOIN_H
+#define TESTS_EXPLORE_TREE_JOIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "host/core/session.h"
+#include "tests/explore/states.h"
+#include "tests/explore/tree.h"
+
+enum {
+	EPOCHS = 6,   /* numbers 0 .. 6; 1 is a leaf's that knows none, 2 the first that runs */
+	LIFE_MAX = 3, /* lives of a leaf; a rank has two */
+	STATUSES = 2 * (LIFE_MAX + 1),		   /* that an epoch has */
+	LIVES = 1 | 1 << EPOCHS | 1 << 2 * EPOCHS, /* a mask of bases, for all lives */
+	HANDLE = 77,				   /* at both leaves */
+	ROOT_HANDLE = 2,			   /* of the first epoch there */
+	ROUNDS = 60,				   /* of a network that loses nothing */
+	CHECKED = 8, /* every so many steps it is checked that a state says all */
+};
+
+enum fault {
+	FAULT_NONE,
+	FAULT_JOIN_END,
+	FAULT_LEAF_INC,
+	FAULT_RANK_INC,
+	FAULT_OLD_STATUS,
+	FAULT_NO_ASK,
+	FAULT_NO_UNKNOWN,
+	FAULT_ROOT_UNKNOWN,
+	FAULT_NR
+};
+
+struct packed_job {
+	uint8_t used, epoch, running, joined;
+	uint8_t inc[2];	 /* of the members: 0 none, else the life + 1 */
+	uint8_t members; /* root: how many; | 0x80: leaf 1 came first */
+	uint8_t lease, parent, last_epoch;
+};
+
+struct packed_rank {
+	uint8_t life, running, base, epoch, forgotten;
+};
+
+/* The network: bit per message that was ever sent. */
+struct state {
+	struct packed_job jobs[TREE_SWITCHES];
+	uint8_t life[TREE_LEAVES];
+	struct packed_rank ranks[TREE_RANKS_MAX];
+	uint8_t rank_lives, leaf_lives, root_lives;	   /* restarts so far */
+	uint8_t entered[TREE_RANKS_MAX], ran[TREE_LEAVES]; /* bit per epoch */
+	uint8_t ends[TREE_LEAVES];			   /* bit per base */
+	uint8_t unknown[TREE_LEAVES];			   /* bit per epoch: the root's UNKNOWN */
+	uint32_t joins[TREE_RANKS_MAX], leaf_joins[TREE_LEAVES];
+	uint64_t told[TREE_RANKS_MAX], leaf_told[TREE_LEAVES];
+};
+
+struct explorer {
+	const struct wire_range *ranges; /* of the leaves */
+	unsigned nr_ranks;
+	unsigned rank_restarts, leaf_restarts, root_restarts;
+	size_t limit;
+	enum fault fault;
+	struct tree tree;
+	struct session sessions[TREE_RANKS_MAX];
+	struct states states;
+	size_t transitions;
+	unsigned highest;
+	const char *violation; /* NULL: none yet */
+};
+
+/* Switch sw becomes what the state says it is, and the other way round. */
+void unpack_job(struct explorer *e, const struct state *s, unsigned sw);
+/* Checks now and then that nothing that mattered was left out. */
+void pack_job(struct explorer *e, struct state *s, unsigned sw);
+void unpack_rank(struct explorer *e, const struct state *s, unsigned rank);
+void pack_rank(struct explorer *e, struct state *s, unsigned rank);
+
+#endif
