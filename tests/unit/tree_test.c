@@ -16,6 +16,8 @@ static const struct shape two_by_some = { .leaves = 2, .ranks = 3, .uneven = tru
 static const struct shape four_by_some = { .leaves = 4, .ranks = 3, .uneven = true };
 static const struct shape three_levels = { .middles = 2, .leaves = 2, .ranks = 2, .uneven = true };
 
+static const struct shape wide = { .leaves = 16, .ranks = 64, .row = 3 };
+
 static void tree__quiet_network(void **state)
 {
 	(void)state;
@@ -100,6 +102,16 @@ static void tree__three_levels(void **state)
 				     .root_restarts = 1 });
 }
 
+/* As many ranks as a job may have. */
+static void tree__a_thousand_ranks(void **state)
+{
+	(void)state;
+	memset(world.counters, 0, sizeof(world.counters));
+	world_runs(&world, &wide, 9000, 1, &(struct faults){ .loss = 1, .reorder = 5 });
+	assert_int_equal(world.n, 1024);
+	assert_true(world.counters[COUNTER_partial_again] > 0);
+}
+
 static int teardown(void **state)
 {
 	(void)state;
@@ -119,6 +131,7 @@ int main(void)
 		cmocka_unit_test(tree__the_root_restarts),
 		cmocka_unit_test(tree__all_restart),
 		cmocka_unit_test(tree__three_levels),
+		cmocka_unit_test(tree__a_thousand_ranks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, teardown);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-enum { RANK_IP = 0x0a000001, SWITCH_IP = 0x0a000101 };
+enum { RANK_IP = 0x0a000001, SWITCH_IP = 0x0a010001 };
 
 static uint64_t draw(struct world *w, uint64_t n)
 {
@@ -38,6 +38,48 @@ static struct pipe_time time_of(const struct world *w)
 	return (struct pipe_time){ .now_ns = w->now, .wall_ms = 1700000000000 + w->now / MS };
 }
 
+static bool net_before(const struct world *w, unsigned i, unsigned j)
+{
+	const struct packet *a = &w->net[w->heap[i]], *b = &w->net[w->heap[j]];
+
+	return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->order < b->order;
+}
+
+static void net_swap(struct world *w, unsigned i, unsigned j)
+{
+	uint32_t held = w->heap[i];
+
+	w->heap[i] = w->heap[j];
+	w->heap[j] = held;
+}
+
+/* A heap of places in net; behind its nr_net entries are those that are free. */
+static struct packet *net_place(struct world *w)
+{
+	return &w->net[w->heap[w->nr_net]];
+}
+
+static void net_push(struct world *w)
+{
+	for (unsigned i = w->nr_net++; i > 0 && net_before(w, i, (i - 1) / 2); i = (i - 1) / 2)
+		net_swap(w, i, (i - 1) / 2);
+}
+
+static void net_pop(struct world *w)
+{
+	unsigned i = 0, next;
+
+	net_swap(w, 0, --w->nr_net);
+	for (;; i = next) {
+		next = 2 * i + 1;
+		if (next + 1 < w->nr_net && net_before(w, next + 1, next))
+			next++;
+		if (next >= w->nr_net || !net_before(w, next, i))
+			return;
+		net_swap(w, i, next);
+	}
+}
+
 static void net_send(struct world *w, const struct packet *p)
 {
 	unsigned copies = 1 + chance(w, w->faults.dup);
@@ -47,12 +89,13 @@ static void net_send(struct world *w, const struct packet *p)
 
 		if (chance(w, w->faults.loss) || w->nr_net == WORLD_NET)
 			continue;
-		q = &w->net[w->nr_net++];
+		q = net_place(w);
 		*q = *p;
 		q->order = w->order++;
 		q->at_ns = w->now + 5 * US + draw(w, 5 * US);
 		if (chance(w, w->faults.reorder))
 			q->at_ns += draw(w, 3 * MS);
+		net_push(w);
 	}
 }
 
@@ -346,20 +389,10 @@ static void switch_input(struct world *w, unsigned s, struct packet *p)
 
 static void net_deliver(struct world *w)
 {
-	for (;;) {
-		struct packet p;
-		unsigned best = WORLD_NET;
+	while (w->nr_net && w->net[w->heap[0]].at_ns <= w->now) {
+		struct packet p = w->net[w->heap[0]];
 
-		for (unsigned i = 0; i < w->nr_net; i++)
-			if (w->net[i].at_ns <= w->now &&
-			    (best == WORLD_NET || w->net[i].at_ns < w->net[best].at_ns ||
-			     (w->net[i].at_ns == w->net[best].at_ns &&
-			      w->net[i].order < w->net[best].order)))
-				best = i;
-		if (best == WORLD_NET)
-			return;
-		p = w->net[best];
-		w->net[best] = w->net[--w->nr_net];
+		net_pop(w);
 		if (p.to >= SWITCH_IP)
 			switch_input(w, p.to - SWITCH_IP, &p);
 		else
@@ -432,13 +465,15 @@ static void world_init(struct world *w, const struct shape *shape, uint64_t seed
 
 	memcpy(counters, w->counters, sizeof(counters));
 	world_free(w);
-	memset(w, 0, sizeof(*w));
+	memset(w, 0, offsetof(struct world, heap));
 	memcpy(w->counters, counters, sizeof(counters));
+	for (unsigned i = 0; i < WORLD_NET; i++)
+		w->heap[i] = i;
 	w->rng = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
 	w->now = 1000 * MS;
 	w->faults = *faults;
 	w->slots = 1 + (unsigned)draw(w, 20);
-	w->nr_row = 2 + (unsigned)draw(w, WORLD_ROW - 1);
+	w->nr_row = shape->row ? shape->row : 2 + (unsigned)draw(w, WORLD_ROW - 1);
 	for (unsigned i = 0; i < w->nr_row; i++) {
 		w->row[i].form = (enum coll_form)draw(w, 3);
 		w->row[i].count = w->row[i].form == COLL_OPEN ? 0 : sizes[draw(w, 10)];

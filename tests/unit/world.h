@@ -22,10 +22,10 @@
 #define MS UINT64_C(1000000)
 
 enum {
-	WORLD_RANKS = 16,
-	WORLD_SWITCHES = 8,
+	WORLD_RANKS = 1024,
+	WORLD_SWITCHES = 24,
 	WORLD_P = 128,
-	WORLD_NET = 8192,
+	WORLD_NET = 65536,
 	WORLD_ROW = 24,
 	WORLD_ROOM = 256,
 };
@@ -69,13 +69,13 @@ struct shape {
 	unsigned middles, leaves, ranks; /* leaves 0: one switch */
 	bool uneven;			 /* 1 .. ranks below each leaf */
 	bool any;			 /* 1 .. ranks below the one switch */
+	unsigned row;			 /* operations, 0: drawn */
 };
 
 struct world {
 	uint64_t rng, now, order;
 	struct faults faults;
 	unsigned n, nr_switches, slots;
-	struct packet net[WORLD_NET];
 	unsigned nr_net;
 	struct world_switch switches[WORLD_SWITCHES]; /* the root is the first */
 	struct rank ranks[WORLD_RANKS];
@@ -86,6 +86,8 @@ struct world {
 	unsigned nr_row;
 	uint64_t checked, over;
 	uint64_t counters[COUNTER_NR]; /* of all switches, over all runs */
+	uint32_t heap[WORLD_NET];      /* places in net, those of nr_net packets first */
+	struct packet net[WORLD_NET];
 };
 
 void world_runs(struct world *w, const struct shape *shape, uint64_t from, uint64_t nr,
