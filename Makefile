@@ -60,9 +60,11 @@ DEPFLAGS    = -MMD -MP -MF $(@:.o=.d)
 
 # --- Libraries ---------------------------------------------------------------------------------
 HAVE_DPDK := $(call have,libdpdk)
+HAVE_JSON := $(call have,jansson)
 HAVE_TOPO := $(and $(call have,yaml-0.1),$(call have,libnl-route-3.0))
 
 LIB_PCAP  := $(if $(call have,libpcap),-lpcap)
+LIB_JSON  := $(if $(HAVE_JSON),-ljansson)
 
 # DPDK is linked from its archives with only the drivers named here: docs/adr/0002.
 DPDK_DRIVERS := bus_vdev bus_pci bus_auxiliary bus_vmbus mempool_ring mempool_stack \
@@ -124,8 +126,9 @@ $(error The unit tests need cmocka: `make deps` installs it (Debian package libc
 endif
 endif
 
-# A file's name says what it needs: *_dpdk.c, *_avx2.c, *_avx512.c.
-skipped := $(if $(HAVE_DPDK),,%_dpdk.c %_dpdk_test.c) $(if $(X86),,%_avx2.c %_avx512.c)
+# A file's name says what it needs: *_dpdk.c, *_sse42.c, *_avx2.c, *_avx512.c.
+skipped := $(if $(HAVE_DPDK),,%_dpdk.c %_dpdk_test.c) $(if $(X86),,%_sse42.c %_avx2.c %_avx512.c) \
+           $(if $(HAVE_JSON),,switch/tallyctl%.c tests/unit/tallyctl%.c)
 src      = $(filter-out $(skipped),$(wildcard $(1)/*.c))
 # A file that defines main is a program; the other files of its folder belong to all of them.
 MAINS   := $(shell grep -lsw '^int main' $(wildcard switch/*.c host/tools/*.c \
@@ -135,6 +138,7 @@ mains    = $(filter $(MAINS),$(call src,$(1)))
 obj      = $(patsubst %.c,$(B)/%.o,$(1))
 objs     = $(call obj,$(filter-out $(MAINS),$(call src,$(1))))
 
+$(B)/%_sse42.o: ISA := -msse4.2 -mpclmul
 $(B)/%_avx2.o: ISA := -mavx2
 $(B)/%_avx512.o: ISA := -mavx512f -mavx512bw -mavx512vl -mavx512dq
 $(B)/%_dpdk.o $(B)/%_dpdk_test.o: EXTRA := $(DPDK_CFLAGS)
@@ -175,11 +179,13 @@ SECOND      := $(call test,$(call mains,tests/second))
 E2E         := $(filter-out tests/e2e/lib%,$(wildcard tests/e2e/*.sh))
 
 .PHONY: all lib deps tests check check-unit check-explore check-proof check-sim check-fuzz \
-        fuzz fuzz-run coverage coverage-run check-style check-e2e demo bench \
+        fuzz fuzz-run coverage coverage-run check-style check-e2e check-kill demo bench \
         install uninstall clean format help
 all: lib $(PROGRAMS)  ## libtally, the switch, tools, examples, the fabric runner
 	@$(if $(HAVE_DPDK),:,echo 'tally-switch is not built: DPDK is missing; `make deps` \
 	installs it (Debian package libdpdk-dev).')
+	@$(if $(HAVE_JSON),:,echo 'tallyctl is not built: jansson is missing; `make deps` installs \
+	it (Debian package libjansson-dev).')
 	@$(if $(HAVE_TOPO),:,echo 'tally-fabric is not built: libyaml or libnl-route is missing; \
 	`make deps` installs them (Debian packages libyaml-dev and libnl-route-3-dev).')
 lib: $(LIB) $(LIB_SO) $(if $(LIB_SO),$(B)/libtally.so)
@@ -210,9 +216,11 @@ link-programs = $(foreach m,$(1),$(eval $(call link,$(B)/$(notdir $(m:.c=)),\
 link-tests    = $(foreach m,$(1),$(eval $(call link,$(m:%.c=$(B)/%),$(call obj,$(m)) $(2),$(3))))
 
 ALL_LIBS  := $(LIB_TOPO) $(LIB_TOOLS) $(LIB_SWITCH) $(LIB)
-TEST_LIBS := $(TOPO_LIBS) $(LIB_PCAP)
-$(call link-programs,$(if $(HAVE_DPDK),$(call mains,switch)),$(LIB_SWITCH) $(LIB),\
-    $(DPDK_LIBS) $(LIB_PCAP))
+TEST_LIBS := $(TOPO_LIBS) $(LIB_PCAP) $(LIB_JSON)
+$(call link-programs,$(if $(HAVE_DPDK),$(filter-out switch/tallyctl.c,$(call mains,switch))),\
+    $(LIB_SWITCH) $(LIB),$(DPDK_LIBS) $(LIB_PCAP))
+$(call link-programs,$(if $(HAVE_DPDK),$(filter switch/tallyctl.c,$(call mains,switch))),\
+    $(LIB_SWITCH) $(LIB),$(LIB_JSON))
 $(call link-programs,$(call mains,host/tools),$(call objs,host/tools) $(LIB))
 $(call link-programs,$(call mains,host/examples),$(call objs,host/examples) $(LIB))
 $(call link-programs,$(if $(HAVE_TOPO),$(call mains,topologies)),$(ALL_LIBS),$(TOPO_LIBS))
@@ -277,6 +285,8 @@ check-style: all  ## layers, purity, headers, exports, sizes, layout
 	@$(CHECK) $(STYLE:%=style:%)
 check-e2e: all $(E2E_PROG)  ## end-to-end tests; as root they also run as an ordinary user
 	@$(CHECK) $(E2E:%=e2e:%)
+check-kill: all $(E2E_PROG)  ## worker, leaf and root killed, stopped, cut off: a table (3 minutes)
+	@tests/e2e/kill.sh $(B) all
 .PHONY: $(STYLE:%=check-%)
 $(STYLE:%=check-%): check-%: all
 	@$(STYLE_ENV) tests/style/$*.sh $(B)

@@ -76,6 +76,10 @@ static const struct config_option config_table[] = {
 	  .unit_text = "us", .allowed = "0 to 100000", .max = 100000,
 	  .meaning =
 		  "a packet is not sent again before this time; 0: by transport (udp 1000, inproc 20000)" },
+	{ CONFIG_OPT("check", "CHECK", CONFIG_UINT, check), .default_text = "0", .unit_text = "",
+	  .allowed = "0 or 1", .max = 1,
+	  .meaning =
+		  "1: packets carry a CRC32C, and sums are verified at their end; the same on all ranks" },
 	{ CONFIG_OPT("kernels", "KERNELS", CONFIG_CHOICE, kernels), .default_text = "best",
 	  .unit_text = "", .allowed = "best|scalar|avx2|avx512",
 	  .meaning = "instructions for the conversion of numbers; all give the same bits" },

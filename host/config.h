@@ -77,6 +77,7 @@ struct config {
 	char conf[CONFIG_PATH];
 	uint64_t kernels; /* 0: best */
 	uint64_t port;
+	uint64_t check; /* 1: CRC32C in every packet, CLOSE behind every sum */
 };
 
 struct config_error {

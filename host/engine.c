@@ -66,6 +66,16 @@ static const char *engine_oldest(struct engine *engine, char out[ENGINE_TEXT_OP]
 
 /* --- Receiving ---------------------------------------------------------------------------------- */
 
+/* What a payload adds to the sums that CLOSE compares. */
+static void engine_count(struct engine *engine, const struct coll_chunk *chunk,
+			 const uint8_t *payload)
+{
+	uint32_t sums[2];
+
+	quantizer_sum(&engine->quantizer, chunk, payload, sums);
+	coll_count(engine->coll, chunk, sums);
+}
+
 static void engine_result(struct engine *engine, const struct wire_msg *msg)
 {
 	struct coll_chunk chunk;
@@ -74,6 +84,10 @@ static void engine_result(struct engine *engine, const struct wire_msg *msg)
 
 	switch (coll_input(engine->coll, msg, &chunk, engine->now_ns)) {
 	case COLL_TAKEN_D:
+		if (chunk.counted)
+			engine_count(engine, &chunk, msg->payload);
+		if (chunk.close)
+			break;
 		op = engine->ops[chunk.op];
 		op->nonfinite +=
 			quantizer_deliver(&engine->quantizer, &op->tensor, &chunk, msg->payload);
@@ -101,6 +115,8 @@ static void engine_result(struct engine *engine, const struct wire_msg *msg)
 		engine_break(engine, TALLY_PROTOCOL, WIRE_CAUSE_PROTOCOL);
 		return;
 	}
+	if (chunk.again)
+		engine->stats.split.retransmit_ns += engine->now_ns - engine->since_ns;
 	engine->since_ns = engine->now_ns;
 	engine->warned = false;
 }
@@ -164,14 +180,14 @@ static unsigned engine_receive(struct engine *engine)
 	if (!nr)
 		return 0;
 	engine->now_ns = engine_clock();
-	engine->stats.wire_ns += engine->now_ns - begin_ns;
+	engine->stats.split.wire_ns += engine->now_ns - begin_ns;
 	engine->asked_ns = 0;
 	engine->stats.rx_packets += nr;
 	for (unsigned i = 0; i < nr; i++)
 		engine_packet(engine, &pkts[i]);
 	ops->release(engine->transport);
 	end_ns = engine_clock();
-	engine->stats.convert_ns += end_ns - engine->now_ns;
+	engine->stats.split.convert_ns += end_ns - engine->now_ns;
 	engine->now_ns = end_ns;
 	return nr;
 }
@@ -222,7 +238,7 @@ static bool engine_flush(struct engine *engine)
 		if (engine->transport->failed)
 			engine_send_failed(engine);
 	} while (nr && engine->tx_at < engine->tx_nr);
-	engine->stats.wire_ns += engine_clock() - begin_ns;
+	engine->stats.split.wire_ns += engine_clock() - begin_ns;
 	if (engine->tx_at < engine->tx_nr) {
 		engine->send_at_ns = begin_ns + ENGINE_NO_ROOM_NS;
 		return false;
@@ -260,18 +276,37 @@ static void engine_control(struct engine *engine)
 	}
 }
 
+static void engine_payload(struct engine *engine, const struct coll_chunk *chunk, uint8_t *payload)
+{
+	if (chunk->lane == COLL_E) {
+		memcpy(payload, chunk->e, chunk->len);
+	} else if (chunk->close) {
+		coll_close(engine->coll, chunk, payload);
+	} else {
+		quantizer_fill(&engine->quantizer, &engine->ops[chunk->op]->tensor, chunk, payload);
+		if (chunk->counted)
+			engine_count(engine, chunk, payload);
+	}
+}
+
 static void engine_chunk(struct engine *engine, const struct coll_chunk *chunk)
 {
 	const struct engine_op *op = engine->ops[chunk->op];
+	const uint32_t trailer = engine->config.check ? WIRE_CRC : 0;
 	struct wire_msg header = engine->header;
-	uint8_t *data = engine_packet_new(engine, WIRE_HEADER + chunk->len);
+	uint8_t *data = engine_packet_new(engine, WIRE_HEADER + chunk->len + trailer);
 
 	/* Scanned even if there is no buffer: this time is lost as a packet may be, the next is not fresh. */
 	if (chunk->lane == COLL_E && chunk->fresh &&
 	    quantizer_scan(&engine->quantizer, &op->tensor, chunk))
 		wire_origin_mark(chunk->e + WIRE_E_ORIGIN, engine->session.rank);
-	if (!data)
+	/* Counted even if there is no buffer, for the same reason. */
+	if (!data && !chunk->counted)
 		return;
+	if (!data) {
+		engine_payload(engine, chunk, engine->control);
+		return;
+	}
 	header.kind = chunk->kind;
 	header.flags = chunk->flags;
 	header.slot = chunk->slot;
@@ -279,10 +314,9 @@ static void engine_chunk(struct engine *engine, const struct coll_chunk *chunk)
 	header.desc = chunk->desc;
 	header.len = chunk->len;
 	wire_build(data, &header);
-	if (chunk->lane == COLL_E)
-		memcpy(data + WIRE_HEADER, chunk->e, chunk->len);
-	else
-		quantizer_fill(&engine->quantizer, &op->tensor, chunk, data + WIRE_HEADER);
+	engine_payload(engine, chunk, data + WIRE_HEADER);
+	if (trailer)
+		wire_seal(data, chunk->len);
 }
 
 static void engine_probe(struct engine *engine, const struct coll_chunk *chunk)
@@ -342,13 +376,38 @@ static unsigned engine_transmit(struct engine *engine)
 		probes++;
 	}
 	end_ns = engine_clock();
-	engine->stats.convert_ns += end_ns - engine->now_ns;
+	engine->stats.split.convert_ns += end_ns - engine->now_ns;
 	engine->now_ns = end_ns;
 	engine_flush(engine);
 	return nr;
 }
 
 /* --- Completing and watching -------------------------------------------------------------------- */
+
+/* The packets were right, so it was in the memory of a switch, or of this host. */
+static void engine_corrupted(struct engine *engine, int op)
+{
+	char text[ENGINE_TEXT_OP];
+
+	print_desc(text, sizeof(text), coll_desc(engine->coll, op));
+	snprintf(
+		engine->text, ENGINE_TEXT,
+		"%s was corrupted on the way: its results are not the sum of what the ranks sent (CLOSE did "
+		"not verify); look at the memory of the switch %s and of this host; every rank calls "
+		"tally_rejoin() and goes on from a step they agree on",
+		text, engine->config.sw.text);
+	engine_break(engine, TALLY_PROTOCOL, WIRE_CAUSE_CORRUPTED);
+}
+
+/* What happened since it was posted happened to all operations that are outstanding. */
+static void engine_account(const struct engine *engine, struct engine_op *op)
+{
+	const struct engine_split *now = &engine->stats.split;
+
+	op->split.wire_ns = now->wire_ns - op->split.wire_ns;
+	op->split.convert_ns = now->convert_ns - op->split.convert_ns;
+	op->split.retransmit_ns = now->retransmit_ns - op->split.retransmit_ns;
+}
 
 static void engine_complete(struct engine *engine)
 {
@@ -357,9 +416,14 @@ static void engine_complete(struct engine *engine)
 	while ((i = coll_finish(engine->coll)) >= 0) {
 		struct engine_op *op = engine->ops[i];
 
+		if (!coll_verified(engine->coll, i)) {
+			engine_corrupted(engine, i);
+			return;
+		}
 		engine->ops[i] = NULL;
 		op->status = TALLY_OK;
 		op->done_ns = engine->now_ns;
+		engine_account(engine, op);
 		engine->stats.operations++;
 		engine->since_ns = engine->now_ns;
 	}
@@ -609,6 +673,7 @@ int engine_post(struct engine *engine, struct engine_op *op)
 	op->nonfinite = 0;
 	op->nonfinite_rank = -1;
 	op->posted_ns = engine->now_ns;
+	op->split = engine->stats.split;
 	engine_transmit(engine);
 	return TALLY_OK;
 }
@@ -626,8 +691,8 @@ void engine_stats(const struct engine *engine, struct tally_stats *stats)
 	stats->operations = engine->stats.operations;
 	stats->rtt_ns = rtt_low(coll_rtt(engine->coll));
 	stats->wait_ns = engine->stats.wait_ns;
-	stats->wire_ns = engine->stats.wire_ns;
-	stats->convert_ns = engine->stats.convert_ns;
+	stats->wire_ns = engine->stats.split.wire_ns;
+	stats->convert_ns = engine->stats.split.convert_ns;
 	stats->window = coll_window(engine->coll);
 	stats->chunk = engine->header.epoch ? session_status(&engine->session)->p : 0;
 	stats->slots = engine->slots;

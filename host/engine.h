@@ -24,6 +24,12 @@
 
 enum { ENGINE_TEXT = 512, ENGINE_PROBES = 8 };
 
+/* What time went into. */
+struct engine_split {
+	uint64_t wire_ns, convert_ns;
+	uint64_t retransmit_ns; /* no result came, until that of a chunk that was sent again */
+};
+
 /* One operation; the caller's memory until status is not TALLY_IN_PROGRESS. */
 struct engine_op {
 	struct quantizer_tensor tensor;
@@ -33,6 +39,7 @@ struct engine_op {
 	uint64_t nonfinite;
 	int32_t nonfinite_rank; /* -1: none */
 	uint64_t posted_ns, done_ns;
+	struct engine_split split; /* until it is done: the engine's as it was posted */
 };
 
 /* A KEEPALIVE whose answer is awaited. */
@@ -83,7 +90,8 @@ struct engine {
 
 	struct {
 		uint64_t tx_packets, rx_packets, tx_bytes, rx_bytes, dropped, operations;
-		uint64_t wait_ns, wire_ns, convert_ns;
+		uint64_t wait_ns;
+		struct engine_split split;
 	} stats;
 	uint8_t control[WIRE_MSG_MAX];
 };

@@ -198,10 +198,12 @@ static int failure_lost(const struct failure *failure)
 {
 	char sw[FAILURE_SWITCH];
 
+	/* A leaf that finds its epoch forgotten above forgets it, too. */
 	return failure_say(
 		failure, TALLY_PROTOCOL,
-		"%s lost the state of job %s: it was restarted, or gave the job up" FAILURE_REJOIN,
-		failure_switch(failure, sw), failure->config->job);
+		"%s%s lost the state of job %s: it was restarted, or gave the job up" FAILURE_REJOIN,
+		failure_switch(failure, sw),
+		failure->config->ranges.nr ? ", or a switch above it," : "", failure->config->job);
 }
 
 static int failure_left(const struct failure *failure, unsigned rank)
@@ -212,6 +214,33 @@ static int failure_left(const struct failure *failure, unsigned rank)
 			   "%s left the job%s%s; the others go on without it only as a smaller job",
 			   failure_rank(failure, rank, a), failure->op ? " before " : "",
 			   failure->op ? failure->op : "");
+}
+
+/* No member is to blame: some switch has not the state that the others' is. */
+static int failure_other(const struct failure *failure, const struct wire_status *status)
+{
+	const struct config *config = failure->config;
+	char a[FAILURE_VALUE], sw[FAILURE_SWITCH];
+
+	failure_switch(failure, sw);
+	if (failure->forgotten)
+		return failure_lost(failure);
+	if (status->cause == WIRE_CAUSE_PROTOCOL && status->wid_a < config->size &&
+	    !failure_bit(config, status->wid_a))
+		return failure_say(failure, TALLY_PROTOCOL,
+				   "the switch of %s, or one above it, lost the state of job %s%s",
+				   failure_rank(failure, status->wid_a, a), config->job,
+				   FAILURE_REJOIN);
+	if (status->cause == WIRE_CAUSE_PROTOCOL)
+		return failure_lost(failure);
+	if (config->ranges.nr)
+		return failure_say(failure, TALLY_PROTOCOL,
+				   "a switch above %s lost the state of job %s, or its ranks formed "
+				   "anew without this one%s",
+				   sw, config->job, FAILURE_REJOIN);
+	return failure_say(failure, TALLY_PEER,
+			   "the ranks of job %s formed anew without this one%s", config->job,
+			   FAILURE_REJOIN);
 }
 
 static int failure_cause(const struct failure *failure, const struct wire_status *status)
@@ -247,6 +276,11 @@ static int failure_cause(const struct failure *failure, const struct wire_status
 	case WIRE_CAUSE_RESET:
 		return failure_say(failure, TALLY_PROTOCOL, "job %s was reset at %s%s",
 				   failure->config->job, sw, FAILURE_REJOIN);
+	case WIRE_CAUSE_CORRUPTED:
+		return failure_say(
+			failure, TALLY_PROTOCOL,
+			"%s found that a sum was corrupted on the way (its CLOSE chunk did not verify)%s",
+			a, FAILURE_REJOIN);
 	case WIRE_CAUSE_NONE:
 	case WIRE_CAUSE_PROTOCOL:
 	case WIRE_CAUSE_PARAMETERS:
@@ -255,16 +289,7 @@ static int failure_cause(const struct failure *failure, const struct wire_status
 	case WIRE_CAUSE_VERSION:
 		break;
 	}
-	if (failure->forgotten || status->cause == WIRE_CAUSE_PROTOCOL)
-		return failure_lost(failure);
-	if (failure->config->ranges.nr)
-		return failure_say(failure, TALLY_PROTOCOL,
-				   "a switch above %s lost the state of job %s, or its ranks formed "
-				   "anew without this one%s",
-				   sw, failure->config->job, FAILURE_REJOIN);
-	return failure_say(failure, TALLY_PEER,
-			   "the ranks of job %s formed anew without this one%s",
-			   failure->config->job, FAILURE_REJOIN);
+	return failure_other(failure, status);
 }
 
 /*
@@ -357,18 +382,27 @@ static int failure_tree(const struct failure *failure, const struct wire_status 
 		failure_span(failure_range(status->value_b), b), failure->config->size);
 }
 
+/* What TALLY_CHECK is where a job has these flags; ranks differ in no other. */
+static uint64_t failure_checks(uint64_t flags)
+{
+	return flags & WIRE_JOB_CHECK ? 1 : 0;
+}
+
 static int failure_parameters(const struct failure *failure, const struct wire_status *status)
 {
 	static const char *const names[] = {
 		[WIRE_FIELD_NONE] = "parameters",
 		[WIRE_FIELD_WORLD] = "size (TALLY_SIZE)",
 		[WIRE_FIELD_CHUNK] = "chunk (TALLY_CHUNK)",
-		[WIRE_FIELD_FLAGS] = "flags",
+		[WIRE_FIELD_FLAGS] = "check (TALLY_CHECK)",
 		[WIRE_FIELD_RANK] = "rank (TALLY_RANK)",
 		[WIRE_FIELD_SLOTS] = "slots (TALLY_SLOTS)",
 	};
 	const char *name = status->field < sizeof(names) / sizeof(names[0]) ? names[status->field]
 									    : "parameters";
+	const bool flags = status->field == WIRE_FIELD_FLAGS;
+	const uint64_t theirs = flags ? failure_checks(status->value_a) : status->value_a;
+	const uint64_t ours = flags ? failure_checks(status->value_b) : status->value_b;
 	char other[32] = "the job";
 
 	if (status->wid_a != WIRE_WID_NONE)
@@ -377,7 +411,7 @@ static int failure_parameters(const struct failure *failure, const struct wire_s
 			   "ranks disagree on job %s: %s is %" PRIu64 " for %s and %" PRIu64
 			   " for rank %u; "
 			   "give all ranks the same, or this job another TALLY_JOB",
-			   failure->config->job, name, status->value_a, other, status->value_b,
+			   failure->config->job, name, theirs, other, ours,
 			   status->wid_b != WIRE_WID_NONE ? status->wid_b
 							  : (unsigned)failure->config->rank);
 }
@@ -447,20 +481,22 @@ int failure_join(const struct failure *failure, const struct session *session)
 int failure_stall(const struct failure *failure, const struct failure_stall *stall)
 {
 	const double seconds = (double)stall->for_ns / 1e9;
-	const char *op = failure->op ? failure->op : "an operation";
+	const char *op = failure->op ? failure->op : "an operation", *job = failure->config->job;
 	char ranks[FAILURE_RANKS], sw[FAILURE_SWITCH];
 
 	failure_switch(failure, sw);
 	if (failure->refused)
 		return failure_say(failure, TALLY_TIMEOUT,
-				   "%s: nothing listens at %s any more, for %.1f s", op, sw,
-				   seconds);
+				   "job %s: %s: nothing listens at %s any more, for %.1f s", job,
+				   op, sw, seconds);
 	if (stall->silent)
-		return failure_say(failure, TALLY_TIMEOUT, "%s: %s does not answer, for %.1f s", op,
-				   sw, seconds);
+		return failure_say(failure, TALLY_TIMEOUT,
+				   "job %s: %s: %s does not answer, for %.1f s", job, op, sw,
+				   seconds);
 	if (!stall->known || !failure_whom(failure, stall->missing, ranks))
 		return failure_say(failure, TALLY_TIMEOUT,
-				   "%s: waiting for results of %s for %.1f s", op, sw, seconds);
-	return failure_say(failure, TALLY_TIMEOUT, "%s: waiting for %s for %.1f s; slot %u", op,
-			   ranks, seconds, stall->slot);
+				   "job %s: %s: waiting for results of %s for %.1f s", job, op, sw,
+				   seconds);
+	return failure_say(failure, TALLY_TIMEOUT, "job %s: %s: waiting for %s for %.1f s; slot %u",
+			   job, op, ranks, seconds, stall->slot);
 }

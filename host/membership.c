@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 
 #include "host/failure.h"
 #include "host/log.h"
@@ -20,6 +21,7 @@
 #define MEMBERSHIP_RTO_UDP_NS UINT64_C(1000000)
 #define MEMBERSHIP_WARN_NS UINT64_C(2000000000)
 #define MEMBERSHIP_OVERDUE_NS UINT64_C(500000000)
+#define MEMBERSHIP_LINK_NS 50000000
 /* Enough in flight for a network; inside a process, as much as stays in the cache. */
 enum { MEMBERSHIP_SLOTS_UDP = 512, MEMBERSHIP_SLOTS_INPROC = 64 };
 
@@ -33,10 +35,10 @@ static void membership_log(const struct engine *engine)
 	log_print(TALLY_LOG_INFO,
 		  "job %s rank %" PRIu64 " of %" PRIu64
 		  ": switch %s, transport %s, window %u, slots %u, "
-		  "chunk %u, wire int32, kernels %s, epoch %" PRIu64,
+		  "chunk %u, check %" PRIu64 ", wire int32, kernels %s, epoch %" PRIu64,
 		  config->job, config->rank, config->size, config->sw.text, engine->transport->text,
-		  coll_window(engine->coll), engine->slots, status->p, engine->quantizer.ops->name,
-		  engine->session.epoch);
+		  coll_window(engine->coll), engine->slots, status->p, config->check,
+		  engine->quantizer.ops->name, engine->session.epoch);
 	if (engine->slots < config->slots)
 		log_print(TALLY_LOG_INFO, "job %s: %u slots instead of the %" PRIu64 " asked for",
 			  config->job, engine->slots, config->slots);
@@ -55,6 +57,7 @@ static void membership_begin(struct engine *engine)
 		.wid = engine->session.rank,
 		.slots = status->slots,
 		.p = status->p,
+		.check = engine->config.check != 0,
 	};
 
 	if (status->slots < 1 || status->slots > engine->config.slots ||
@@ -209,6 +212,29 @@ static void membership_note(const char *text)
 	log_print(TALLY_LOG_INFO, "%s", text);
 }
 
+/* A link that is down takes the way to the switch with it: asked for as long as an answer would be. */
+static int membership_connect(struct engine *engine, const struct transport_ops *ops,
+			      const struct transport_params *params, struct transport_error *why)
+{
+	const struct timespec pause = { .tv_nsec = MEMBERSHIP_LINK_NS };
+	const uint64_t begin_ns = engine_clock(), limit_ns = engine->config.join_timeout_ns;
+	bool said = false;
+	int rc;
+
+	for (;;) {
+		rc = ops->open(&engine->transport, params, why);
+		if (rc != -ENETUNREACH && rc != -EHOSTUNREACH && rc != -ENETDOWN)
+			return rc;
+		if (limit_ns && engine_clock() - begin_ns >= limit_ns)
+			return rc;
+		if (!said)
+			log_print(TALLY_LOG_WARN, "rank %" PRIu64 ": %s; trying on",
+				  engine->config.rank, why->text);
+		said = true;
+		nanosleep(&pause, NULL);
+	}
+}
+
 static int membership_transport(struct engine *engine, struct engine_error *error)
 {
 	const struct config *config = &engine->config;
@@ -222,12 +248,13 @@ static int membership_transport(struct engine *engine, struct engine_error *erro
 		.local_port = (uint16_t)config->port,
 		.p = (uint16_t)config->chunk,
 		.slots = (uint16_t)config->slots,
+		.trailer = config->check ? WIRE_CRC : 0,
 		.note = membership_note,
 	};
 	struct transport_error why;
 	int rc;
 
-	rc = ops->open(&engine->transport, &params, &why);
+	rc = membership_connect(engine, ops, &params, &why);
 	if (rc < 0) {
 		snprintf(error->text, sizeof(error->text), "%s", why.text);
 		return rc == -ENOMEM ? TALLY_NOMEM : TALLY_SYSTEM;
@@ -276,6 +303,7 @@ static int membership_session(struct engine *engine, struct engine_error *error)
 		.slots = (uint16_t)config->slots,
 		.p = engine->p_asked,
 		.p_fixed = config->chunk != 0,
+		.check = config->check != 0,
 		.port = engine->transport->port,
 		.nr_ports = 1,
 		.join_timeout_ns = config->join_timeout_ns,

@@ -64,6 +64,12 @@ void quantizer_fill(const struct quantizer *quantizer, const struct quantizer_te
 	memset(payload + bytes, 0, chunk->len - bytes);
 }
 
+void quantizer_sum(const struct quantizer *quantizer, const struct coll_chunk *chunk,
+		   const uint8_t *payload, uint32_t sums[2])
+{
+	quantizer->ops->sum_be32(sums, payload, chunk->count);
+}
+
 uint64_t quantizer_deliver(const struct quantizer *quantizer, const struct quantizer_tensor *tensor,
 			   const struct coll_chunk *chunk, const uint8_t *payload)
 {

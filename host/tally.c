@@ -19,6 +19,8 @@
 enum {
 	TALLY_REQUESTS = 256,	 /* not released, finished or not */
 	TALLY_STRUCT_MAX = 4096, /* bytes that a struct of a later version may have */
+	/* That of a program built when time_ns was the last field. */
+	TALLY_RESULT_MIN = offsetof(struct tally_result, wait_ns),
 };
 
 /* The mutual exclusion of threads is ours, so that a second one is told instead of harmed. */
@@ -408,12 +410,31 @@ static int tally_copy_out(void *out, size_t out_size, const void *ours, size_t o
 	return TALLY_OK;
 }
 
+/* At most what is left: clocks are read at different moments. */
+static uint64_t tally_part(uint64_t ns, uint64_t *left_ns)
+{
+	if (ns > *left_ns)
+		ns = *left_ns;
+	*left_ns -= ns;
+	return ns;
+}
+
+static void tally_split(struct tally_result *result, const struct engine_split *split)
+{
+	uint64_t left_ns = result->time_ns;
+
+	result->convert_ns = tally_part(split->convert_ns, &left_ns);
+	result->wire_ns = tally_part(split->wire_ns, &left_ns);
+	result->retransmit_ns = tally_part(split->retransmit_ns, &left_ns);
+	result->wait_ns = left_ns;
+}
+
 int tally_get_result(const tally_request_t *req, struct tally_result *result)
 {
 	struct tally_result ours;
 	int rc;
 
-	if (!req || !result || result->size < sizeof(ours) || result->size > TALLY_STRUCT_MAX)
+	if (!req || !result || result->size < TALLY_RESULT_MIN || result->size > TALLY_STRUCT_MAX)
 		return tally_fail(
 			req ? req->comm : NULL, TALLY_INVALID,
 			"tally_get_result: give a request, and a result whose size is set");
@@ -426,8 +447,10 @@ int tally_get_result(const tally_request_t *req, struct tally_result *result)
 		.nonfinite_rank = req->op.nonfinite_rank,
 		.time_ns = rc == TALLY_IN_PROGRESS ? 0 : req->op.done_ns - req->op.posted_ns,
 	};
-	if (rc == TALLY_OK)
+	if (rc == TALLY_OK) {
+		tally_split(&ours, &req->op.split);
 		tally_copy_out(result, result->size, &ours, sizeof(ours));
+	}
 	return tally_leave(req->comm, rc);
 }
 

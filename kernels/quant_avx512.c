@@ -98,6 +98,7 @@ const struct quant_ops quant_ops_avx512 = {
 	.unorder_f32 = body_unorder_f32,
 	.invert_be32 = body_invert_be32,
 	.uninvert_be32 = body_uninvert_be32,
+	.sum_be32 = body_sum_be32,
 	.average_i32 = body_average_i32,
 };
 

@@ -239,6 +239,21 @@ static void body_load_be32(uint32_t *dst, const void *src, size_t count)
 	run_swap((uint8_t *)dst, src, count, 0u);
 }
 
+static void body_sum_be32(uint32_t sums[2], const void *src, size_t count)
+{
+	const uint8_t *from = src;
+	uint32_t sum = 0, weighted = 0;
+
+	for (uint32_t i = 0; i < (uint32_t)count; i++) {
+		uint32_t word = qm_be32(qm_load32(from + 4 * (size_t)i));
+
+		sum += word;
+		weighted += i * word;
+	}
+	sums[0] = sum;
+	sums[1] = weighted;
+}
+
 static void body_invert_be32(void *dst, const uint32_t *src, size_t count)
 {
 	run_swap(dst, (const uint8_t *)src, count, 0xffffffffu);

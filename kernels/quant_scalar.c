@@ -116,6 +116,17 @@ static void scalar_uninvert_be32(uint32_t *dst, const void *src, size_t count)
 		qm_store32(word_to(dst, i), ~qm_be32(qm_load32(word_at(src, i))));
 }
 
+static void scalar_sum_be32(uint32_t sums[2], const void *src, size_t count)
+{
+	sums[0] = sums[1] = 0;
+	for (size_t i = 0; i < count; i++) {
+		uint32_t word = qm_be32(qm_load32(word_at(src, i)));
+
+		sums[0] += word;
+		sums[1] += (uint32_t)i * word;
+	}
+}
+
 static void scalar_average_i32(int32_t *dst, const void *src, size_t count, uint32_t divisor)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -136,5 +147,6 @@ const struct quant_ops quant_ops_scalar = {
 	.unorder_f32 = scalar_unorder_f32,
 	.invert_be32 = scalar_invert_be32,
 	.uninvert_be32 = scalar_uninvert_be32,
+	.sum_be32 = scalar_sum_be32,
 	.average_i32 = scalar_average_i32,
 };

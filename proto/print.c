@@ -186,6 +186,8 @@ size_t print_msg(char *out, size_t cap, const struct wire_msg *msg)
 		print_hex32(&print, msg->desc);
 	}
 	print_labelled(&print, " len ", msg->len);
+	if (msg->sealed)
+		print_text(&print, " crc");
 	return print.len;
 }
 

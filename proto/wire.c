@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "proto/crc32c.h"
+
 enum {
 	WIRE_TYPE_MASK = 0x0f,
 	WIRE_KIND_MASK = 0x0f,
@@ -11,6 +13,7 @@ enum {
 	WIRE_STATUS_SHORT = 32,		       /* a STATUS body may end here ... */
 	WIRE_STATUS_LONG = WIRE_STATUS_DESC_A, /* ... or here */
 	WIRE_P_STEP = 128,		       /* P is a multiple of this */
+	WIRE_REST_MAX = WIRE_MSG_MAX - WIRE_HEADER,
 	WIRE_PORT_END = 65536,
 	WIRE_ORIGIN_RANKS = 255, /* ranks that one byte of an origin tells apart */
 };
@@ -24,7 +27,10 @@ WIRE_ASSERT(WIRE_STATUS_SLOTS + 2 == WIRE_STATUS_SHORT, "the short body holds wh
 WIRE_ASSERT(WIRE_STATUS_SILENT + 8 <= WIRE_STATUS_LONG, "the middle body holds whole fields");
 WIRE_ASSERT(WIRE_P_MIN % WIRE_P_STEP == 0 && WIRE_P_MAX % WIRE_P_STEP == 0, "P");
 
-/* DATA and RESULT: the hot path, so every branch here is never taken for a valid packet. */
+/*
+ * DATA and RESULT: the hot path, so every branch here is never taken for a valid packet.  len is
+ * that of the payload.
+ */
 static enum wire_error wire_check_chunk(const uint8_t *head, size_t len)
 {
 	unsigned kind = head[WIRE_OFF_KIND] & WIRE_KIND_MASK;
@@ -46,17 +52,18 @@ static enum wire_error wire_check_chunk(const uint8_t *head, size_t len)
 
 static bool wire_join_length(const uint8_t *body, size_t len)
 {
-	size_t p;
+	struct wire_join join;
 
 	if (len < WIRE_BODY)
 		return false;
-	p = wire_get16(body + WIRE_JOIN_P);
-	return len == (p > WIRE_BODY ? p : WIRE_BODY);
+	join.p = wire_get16(body + WIRE_JOIN_P);
+	join.flags = wire_get16(body + WIRE_JOIN_FLAGS);
+	return len == wire_join_size(&join);
 }
 
 static bool wire_control_length(unsigned type, const uint8_t *body, size_t len)
 {
-	if (len > WIRE_P_MAX)
+	if (len > WIRE_REST_MAX)
 		return false;
 	if (type == WIRE_JOIN)
 		return wire_join_length(body, len);
@@ -80,10 +87,24 @@ static enum wire_error wire_check_control(const uint8_t *head, size_t len)
 	return WIRE_OK;
 }
 
+/* Payloads are multiples of WIRE_PAD, so that what is over says whether a CRC32C follows. */
+static bool wire_is_sealed(size_t len)
+{
+	return len % WIRE_PAD == WIRE_CRC;
+}
+
+static enum wire_error wire_check_seal(const uint8_t *head, size_t len)
+{
+	const uint8_t *seal = head + WIRE_HEADER + len;
+
+	return crc32c(head, WIRE_HEADER + len) == wire_get32(seal) ? WIRE_OK : WIRE_BAD_CRC;
+}
+
 enum wire_error wire_parse(struct wire_msg *msg, const void *buf, size_t len)
 {
 	const uint8_t *head = buf;
 	enum wire_error error;
+	bool sealed = false;
 	unsigned type;
 
 	if (len < WIRE_HEADER)
@@ -97,10 +118,15 @@ enum wire_error wire_parse(struct wire_msg *msg, const void *buf, size_t len)
 		msg->wid = wire_get16(head + WIRE_OFF_WID);
 		return WIRE_BAD_VERSION;
 	}
-	if (type == WIRE_DATA || type == WIRE_RESULT)
+	if (type == WIRE_DATA || type == WIRE_RESULT) {
+		sealed = wire_is_sealed(len);
+		len -= sealed ? WIRE_CRC : 0;
 		error = wire_check_chunk(head, len);
-	else
+		if (sealed && error == WIRE_OK)
+			error = wire_check_seal(head, len);
+	} else {
 		error = wire_check_control(head, len);
+	}
 	if (error != WIRE_OK)
 		return error;
 	msg->type = (uint8_t)type;
@@ -113,6 +139,7 @@ enum wire_error wire_parse(struct wire_msg *msg, const void *buf, size_t len)
 	msg->round = wire_get32(head + WIRE_OFF_ROUND);
 	msg->desc = wire_get32(head + WIRE_OFF_DESC);
 	msg->len = (uint32_t)len;
+	msg->sealed = sealed;
 	msg->payload = head + WIRE_HEADER;
 	return WIRE_OK;
 }
@@ -129,6 +156,12 @@ void wire_build(void *buf, const struct wire_msg *msg)
 	wire_put32(head + WIRE_OFF_ROUND, msg->round);
 	wire_put32(head + WIRE_OFF_DESC, msg->desc);
 	wire_put16(head + WIRE_OFF_WID, msg->wid);
+}
+
+uint32_t wire_seal(void *buf, uint32_t len)
+{
+	wire_put32((uint8_t *)buf + WIRE_HEADER + len, crc32c(buf, WIRE_HEADER + (size_t)len));
+	return WIRE_HEADER + len + WIRE_CRC;
 }
 
 static bool wire_p_valid(unsigned p)
@@ -171,7 +204,7 @@ static bool wire_name_valid(const uint8_t name[WIRE_NAME])
 
 static enum wire_error wire_join_check(const uint8_t *body)
 {
-	if (wire_get16(body + WIRE_JOIN_FLAGS) & ~WIRE_JOB_CHUNK_FIXED)
+	if (wire_get16(body + WIRE_JOIN_FLAGS) & ~(WIRE_JOB_CHUNK_FIXED | WIRE_JOB_CHECK))
 		return WIRE_BAD_FLAG;
 	if (wire_get16(body + WIRE_JOIN_WORLD) == 0 || wire_get16(body + WIRE_JOIN_SLOTS) == 0)
 		return WIRE_BAD_FIELD;
@@ -248,12 +281,12 @@ size_t wire_join_head(void *buf, uint16_t wid, const struct wire_join *join)
 size_t wire_join_build(void *buf, uint16_t wid, const struct wire_join *join)
 {
 	size_t len = wire_join_head(buf, wid, join);
+	size_t padded = WIRE_HEADER + wire_join_size(join);
 
-	if (len && join->p > WIRE_BODY) {
-		memset((uint8_t *)buf + len, 0, WIRE_HEADER + (size_t)join->p - len);
-		len = WIRE_HEADER + (size_t)join->p;
-	}
-	return len;
+	if (len == 0)
+		return 0;
+	memset((uint8_t *)buf + len, 0, padded - len);
+	return padded;
 }
 
 size_t wire_ask_build(void *buf, uint16_t wid, const struct wire_join *join)
@@ -326,8 +359,8 @@ enum wire_error wire_status_parse(struct wire_status *status, const struct wire_
 /* A length between two allowed ones is cut to the lower; 0: no body fits. */
 static size_t wire_status_length(size_t len)
 {
-	if (len > WIRE_P_MAX)
-		return WIRE_P_MAX;
+	if (len > WIRE_REST_MAX)
+		return WIRE_REST_MAX;
 	if (len >= WIRE_BODY)
 		return len;
 	if (len >= WIRE_STATUS_LONG)
@@ -401,25 +434,6 @@ void wire_desc_parse(struct wire_desc *desc, const uint8_t in[WIRE_DESC])
 	desc->world = wire_get16(in + WIRE_DESC_WORLD);
 	desc->p = wire_get16(in + WIRE_DESC_P);
 	desc->flags = wire_get16(in + WIRE_DESC_FLAGS);
-}
-
-/* Four bits at a time: 64 bytes of table, and only a descriptor of each operation is hashed. */
-uint32_t wire_crc32c(const void *buf, size_t len)
-{
-	static const uint32_t table[16] = {
-		0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3,
-		0x61c69362, 0x7198540d, 0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9,
-		0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75,
-	};
-	const uint8_t *p = buf;
-	uint32_t crc = UINT32_MAX;
-
-	for (size_t i = 0; i < len; i++) {
-		crc ^= p[i];
-		crc = crc >> 4 ^ table[crc & 0x0f];
-		crc = crc >> 4 ^ table[crc & 0x0f];
-	}
-	return ~crc;
 }
 
 uint64_t wire_job_key(const char *name)

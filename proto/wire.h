@@ -30,7 +30,8 @@ enum {
 	WIRE_BODY = 160,   /* JOIN, STATUS, END and KEEPALIVE bodies before padding */
 	WIRE_P_MIN = 128,  /* payload bytes P agreed at JOIN: a multiple of P_MIN ... */
 	WIRE_P_MAX = 8832, /* ... up to what MTU 9000 carries */
-	WIRE_MSG_MAX = WIRE_HEADER + WIRE_P_MAX,
+	WIRE_CRC = 4,	   /* bytes of CRC32C behind DATA and RESULT of a job with CHECK */
+	WIRE_MSG_MAX = WIRE_HEADER + WIRE_P_MAX + WIRE_CRC,
 	WIRE_NAME = 64,	    /* bytes of a job name, zero-padded; may fill all of them */
 	WIRE_DESC = 32,	    /* bytes of an operation descriptor */
 	WIRE_E_EXP = 48,    /* where the exponents start in an E chunk */
@@ -151,6 +152,7 @@ enum wire_flag {
 /* JOIN and STATUS flags. */
 enum {
 	WIRE_JOB_CHUNK_FIXED = 0x0001, /* JOIN: P was asked for by the user, not found by default */
+	WIRE_JOB_CHECK = 0x0002,       /* DATA and RESULT are sealed, sums are closed */
 };
 
 #define WIRE_ERROR_MAP(X)                                                                          \
@@ -161,6 +163,7 @@ enum {
 	X(BAD_KIND, "unknown or misplaced kind of contribution")                                   \
 	X(BAD_FLAG, "unknown or misplaced flag")                                                   \
 	X(BAD_LENGTH, "length is not one the message type allows")                                 \
+	X(BAD_CRC, "wrong CRC32C: corrupted on the way")                                           \
 	X(BAD_FIELD, "a field is out of its range")
 
 enum wire_error {
@@ -181,6 +184,7 @@ struct wire_msg {
 	uint32_t round;
 	uint32_t desc;
 	uint32_t len; /* payload bytes */
+	bool sealed;  /* a CRC32C follows them, and is right */
 	const uint8_t *payload;
 };
 
@@ -223,7 +227,8 @@ enum wire_state {
 	X(DUPLICATE_RANK, 9, "the rank is taken")                                                  \
 	X(NO_SLOTS, 10, "no slots are free")                                                       \
 	X(VERSION, 11, "another protocol version")                                                 \
-	X(GONE, 12, "a rank's process is gone")
+	X(GONE, 12, "a rank's process is gone")                                                    \
+	X(CORRUPTED, 13, "a sum was corrupted on the way")
 
 enum wire_cause {
 #define X(name, value, text) WIRE_CAUSE_##name = (value),
@@ -286,16 +291,33 @@ enum wire_op { WIRE_SUM = 1, WIRE_AVG = 2, WIRE_MAX = 3, WIRE_MIN = 4 };
  * Checks and reads a whole UDP payload.  *msg is written only if the result is WIRE_OK, save that
  * type, job, epoch and wid are also filled in for WIRE_BAD_VERSION so that a JOIN can be refused by
  * name.  Lengths: DATA and RESULT a non-zero multiple of WIRE_PAD up to WIRE_P_MAX (EMPTY: exactly
- * WIRE_PAD); JOIN exactly max(WIRE_BODY, its P); STATUS 32, 96, or at least WIRE_BODY; END and
- * KEEPALIVE exactly WIRE_BODY; LEAVE exactly WIRE_PAD.
+ * WIRE_PAD), and WIRE_CRC more if they are sealed; JOIN exactly wire_join_size(); STATUS 32, 96, or
+ * at least WIRE_BODY; END and KEEPALIVE exactly WIRE_BODY; LEAVE exactly WIRE_PAD.
  */
 enum wire_error wire_parse(struct wire_msg *msg, const void *buf, size_t len);
 
 /* Writes the 22 bytes of header at buf.  The payload is the caller's. */
 void wire_build(void *buf, const struct wire_msg *msg);
+/*
+ * Puts the CRC32C of header and payload behind a payload of len bytes: the length of the message.
+ * buf has room for it.
+ */
+uint32_t wire_seal(void *buf, uint32_t len);
 
 /* Bodies.  Parsers are given a message that wire_parse() accepted. */
 enum wire_error wire_join_parse(struct wire_join *join, const struct wire_msg *msg);
+/*
+ * Bytes of the body: as many as the largest DATA of such a job has behind its header, so that a
+ * path too small for it shows at the JOIN already.
+ */
+static inline uint32_t wire_join_size(const struct wire_join *join)
+{
+	uint32_t largest = join->p, least = WIRE_BODY;
+
+	if (join->flags & WIRE_JOB_CHECK)
+		largest += WIRE_CRC;
+	return largest > least ? largest : least;
+}
 /*
  * Writes the whole message, padding included; buf has room for WIRE_MSG_MAX.  Returns its length,
  * 0 if P or nr_ranges is beyond what a message can hold.
@@ -331,8 +353,6 @@ size_t wire_status_build(void *buf, const struct wire_msg *msg, const struct wir
 void wire_desc_build(uint8_t out[WIRE_DESC], const struct wire_desc *desc);
 void wire_desc_parse(struct wire_desc *desc, const uint8_t in[WIRE_DESC]);
 
-/* CRC32C (RFC 3720, section 12.1) of len bytes. */
-uint32_t wire_crc32c(const void *buf, size_t len);
 /* FNV-1a-64 of a job name. */
 uint64_t wire_job_key(const char *name);
 

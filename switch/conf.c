@@ -11,7 +11,9 @@
 
 #include "proto/wire.h"
 #include "switch/core/add.h"
+#include "switch/ctl_path.h"
 #include "switch/log.h"
+#include "switch/quantity.h"
 
 #define CONF_SIZE_MAX (UINT64_C(1) << 40)
 
@@ -67,30 +69,12 @@ static int conf_text(struct conf *conf, const struct conf_option *option, const 
 	return 0;
 }
 
-/* 0.01 or 1%. */
-static int conf_fraction(const char *value, double *out)
-{
-	char *end;
-	double v = strtod(value, &end);
-
-	if (!isdigit((unsigned char)value[0]) && value[0] != '.')
-		return -1;
-	if (*end == '%') {
-		v /= 100;
-		end++;
-	}
-	if (*end || !(v >= 0 && v <= 1))
-		return -1;
-	*out = v;
-	return 0;
-}
-
 static int conf_probability(struct conf *conf, const struct conf_option *option, const char *value,
 			    struct port_error *err)
 {
 	double *field = (double *)(void *)((char *)conf + option->off);
 
-	if (conf_fraction(value, field))
+	if (quantity_parse_fraction(value, field))
 		return port_fail(err, "must be a probability, as 0.01 or 1%%");
 	return 0;
 }
@@ -234,69 +218,42 @@ static int conf_add(struct conf *conf, const struct conf_option *option, const c
 	return 0;
 }
 
-static int conf_ready_fd(struct conf *conf, const struct conf_option *option, const char *value,
-			 struct port_error *err)
+static int conf_ctl(struct conf *conf, const struct conf_option *option, const char *value,
+		    struct port_error *err)
+{
+	(void)option;
+	/* "@" in front is how names are shown, not a file's place. */
+	if ((!strchr(value, '/') || value[0] == '@') && !ctl_path_is_name(value))
+		return port_fail(err,
+				 "must be a path with a slash, a name of at most %d letters, "
+				 "digits, dots, dashes and underscores, or none",
+				 CTL_NAME - 1);
+	if (strlen(value) >= CTL_PATH)
+		return port_fail(err, "is longer than the %d bytes that a socket's path may have",
+				 CTL_PATH - 1);
+	conf->ctl = value;
+	return 0;
+}
+
+static int conf_fd(struct conf *conf, const struct conf_option *option, const char *value,
+		   struct port_error *err)
 {
 	uint64_t v;
 
 	if (conf_u64(value, &v) || v > option->max)
 		return port_fail(err, "must be the number of an open file descriptor");
-	conf->ready_fd = (int)v;
+	*(int *)(void *)((char *)conf + option->off) = (int)v;
 	return 0;
-}
-
-/* One KEY=VALUE of --impair. */
-static int conf_impair_set(struct conf_impair *impair, const char *key, const char *value,
-			   struct port_error *err)
-{
-	static const char *const names[] = { "loss", "dup", "reorder" };
-	double *const fields[] = { &impair->loss, &impair->dup, &impair->reorder };
-
-	if (strcmp(key, "dir") == 0) {
-		impair->in = strcmp(value, "out") != 0;
-		impair->out = strcmp(value, "in") != 0;
-		if (impair->in == impair->out && strcmp(value, "both") != 0)
-			return port_fail(err, "dir must be in, out or both, not \"%s\"", value);
-		return 0;
-	}
-	for (unsigned i = 0; i < 3; i++)
-		if (strcmp(key, names[i]) == 0) {
-			if (conf_fraction(value, fields[i]))
-				return port_fail(
-					err, "%s must be a probability, as 0.01 or 1%%, not \"%s\"",
-					key, value);
-			return 0;
-		}
-	return port_fail(err, "unknown key \"%s\" (known: loss, dup, reorder, dir)", key);
 }
 
 static int conf_impair(struct conf *conf, const struct conf_option *option, const char *value,
 		       struct port_error *err)
 {
-	struct conf_impair *impair = &conf->impairs[conf->nr_impairs];
-	char text[128], *save = NULL, *colon, *eq;
-	uint64_t number;
-
 	(void)option;
-	if (conf->nr_impairs == CONF_IMPAIRS || strlen(value) >= sizeof(text))
-		return port_fail(err, "too many, or too long");
-	strcpy(text, value);
-	colon = strchr(text, ':');
-	if (!colon)
-		return port_fail(err, "must be PORT:KEY=VALUE,..., as 1:loss=1%%,dir=in");
-	*colon = '\0';
-	if (conf_u64(text, &number) || number > PORT_NUMBER_MAX)
-		return port_fail(err, "\"%s\" is no port number", text);
-	*impair = (struct conf_impair){ (uint16_t)number, true, true, -1, -1, -1 };
-	for (char *item = strtok_r(colon + 1, ",", &save); item;
-	     item = strtok_r(NULL, ",", &save)) {
-		eq = strchr(item, '=');
-		if (!eq)
-			return port_fail(err, "\"%s\" is not KEY=VALUE", item);
-		*eq = '\0';
-		if (conf_impair_set(impair, item, eq + 1, err))
-			return -1;
-	}
+	if (conf->nr_impairs == CONF_IMPAIRS)
+		return port_fail(err, "there are %d of these already", CONF_IMPAIRS);
+	if (faults_parse(&conf->impairs[conf->nr_impairs], value, err))
+		return -1;
 	conf->nr_impairs++;
 	return 0;
 }
@@ -330,18 +287,24 @@ static const struct conf_option conf_options[] = {
 	{ "dup", false, "P", "duplicate packets on purpose", conf_probability, OFF(dup), 0, 0 },
 	{ "reorder", false, "P", "let packets be overtaken on purpose", conf_probability,
 	  OFF(reorder), 0, 0 },
-	{ "impair", false, "N:loss=P,...",
-	  "the same for port N alone: loss, dup, reorder, dir=in|out|both", conf_impair, 0, 0, 0 },
+	{ "impair", false, "N:KEY=V,...",
+	  "for port N alone: loss, burst, dup, reorder, distance, delay, jitter,\n"
+	  "                              rate, queue, corrupt, corrupt-checked, down, dir=in|out|both",
+	  conf_impair, 0, 0, 0 },
 	{ "seed", false, "N", "of these faults: the same packets meet the same faults (1)",
 	  conf_seed, 0, 0, 0 },
 	{ "pcap", false, "DIR", "capture each port and direction: DIR/port1_in.pcap", conf_text,
 	  OFF(pcap_dir), 0, 0 },
 	{ "totals", false, "FILE", "write the totals at the end as `key value` lines", conf_text,
 	  OFF(totals), 0, 0 },
+	{ "ctl", false, "NAME", "control socket for tallyctl: name, path, or none (tally-PID)",
+	  conf_ctl, 0, 0, 0 },
+	{ "ctl-fd", false, "FD", "the control socket, inherited: a listening one", conf_fd,
+	  OFF(ctl_fd), 0, 1 << 20 },
 	{ "log-level", false, "LEVEL", "none, warn, info or debug (warn)", conf_log_level, 0, 0,
 	  0 },
-	{ "ready-fd", false, "FD", "write one byte there when all ports are up", conf_ready_fd, 0,
-	  0, 1 << 20 },
+	{ "ready-fd", false, "FD", "write one byte there when all ports are up", conf_fd,
+	  OFF(ready_fd), 0, 1 << 20 },
 	{ "file-prefix", false, "NAME", "DPDK's (tally-PID)", conf_text, OFF(file_prefix), 0, 0 },
 	{ "huge", false, NULL, "use hugepages for packets; without, ordinary memory", conf_flag,
 	  OFF(huge), 0, 0 },
@@ -449,6 +412,8 @@ static int conf_check(struct conf *conf, struct port_error *err)
 		return port_fail(
 			err,
 			"framed ports need --ip, the address that workers use as TALLY_SWITCH");
+	if (conf->ctl && conf->ctl_fd >= 0)
+		return port_fail(err, "--ctl-fd: --ctl is given, too: give one of the two");
 	if (conf_check_parent(conf, err))
 		return -1;
 	for (unsigned i = 0; i < conf->nr_impairs; i++) {
@@ -479,6 +444,7 @@ int conf_parse(struct conf *conf, int argc, char *const *argv, struct port_error
 		.mtu = PORT_MTU_DEFAULT,
 		.log_level = LOG_WARN,
 		.ready_fd = -1,
+		.ctl_fd = -1,
 	};
 	for (int i = 1; i < argc; i++) {
 		const char *value;
@@ -512,13 +478,10 @@ void conf_faults(const struct conf *conf, unsigned number, bool out, struct impa
 			(2 * (uint64_t)number + out + 1) * UINT64_C(0xd1342543de82ef95),
 	};
 	for (unsigned i = 0; i < conf->nr_impairs; i++) {
-		const struct conf_impair *impair = &conf->impairs[i];
+		const struct faults_change *impair = &conf->impairs[i];
 
-		if (impair->number != number || !(out ? impair->out : impair->in))
-			continue;
-		params->loss = impair->loss < 0 ? params->loss : impair->loss;
-		params->dup = impair->dup < 0 ? params->dup : impair->dup;
-		params->reorder = impair->reorder < 0 ? params->reorder : impair->reorder;
+		if (impair->number == number && (out ? impair->out : impair->in))
+			faults_merge(impair, params);
 	}
 }
 

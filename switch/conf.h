@@ -9,16 +9,14 @@
 #include <stdio.h>
 
 #include "switch/core/impair.h"
+#include "switch/faults.h"
 #include "switch/io/port.h"
 
-enum { CONF_IMPAIRS = 2 * PORT_MAX };
+#ifndef TALLY_VERSION
+#define TALLY_VERSION "0.1.0"
+#endif
 
-/* Probabilities of --impair; negative: not given. */
-struct conf_impair {
-	uint16_t number;
-	bool in, out;
-	double loss, dup, reorder;
-};
+enum { CONF_IMPAIRS = 2 * PORT_MAX };
 
 struct conf {
 	unsigned nr_ports;
@@ -36,10 +34,12 @@ struct conf {
 	uint32_t mtu;
 	uint32_t log_level; /* enum log_level */
 	int ready_fd;	    /* -1: none */
+	int ctl_fd;	    /* likewise */
 	bool strict_ports, spin, huge, help, version;
 	const char *add, *pcap_dir, *totals, *file_prefix; /* NULL: not given; of argv */
+	const char *ctl; /* path, name or "none"; NULL: not given */
 	struct port_spec ports[PORT_MAX];
-	struct conf_impair impairs[CONF_IMPAIRS];
+	struct faults_change impairs[CONF_IMPAIRS];
 };
 
 /* 0, or -1 and a sentence that names the option and the value.  Opens nothing. */

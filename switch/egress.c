@@ -60,87 +60,46 @@ static void egress_push(struct lcore *lcore, struct lcore_port *p, struct pkt *p
 	p->queue[p->nr_queued++] = *pkt;
 }
 
-static struct pool *egress_pool(struct lcore *lcore, struct lcore_port *p)
+/* What goes on by now. */
+static void egress_drain(struct lcore *lcore, struct lcore_port *p, bool all)
 {
-	return p->port.framed ? p->port.pool : &lcore->spares.pool;
-}
+	struct pkt pkt;
 
-/* A packet that was held back goes out. */
-static void egress_release(struct lcore *lcore, struct lcore_port *p)
-{
-	struct pkt pkt = p->out.held;
-
-	if (!p->out.holds)
-		return;
-	p->out.holds = false;
-	lcore->nr_held--;
-	egress_push(lcore, p, &pkt);
-	if (!p->port.framed)
-		egress_late(lcore, &pkt);
-}
-
-static void egress_hold(struct lcore *lcore, struct lcore_port *p, struct pkt *pkt)
-{
-	struct pkt held = *pkt;
-
-	/* Two packets cannot wait for each other.  What a socket port sends is borrowed: it needs a copy. */
-	if (p->out.holds || (!p->port.framed && !pkt_copy(&held, &lcore->spares.pool, pkt))) {
-		egress_push(lcore, p, pkt);
-		egress_release(lcore, p);
-		return;
+	while (stage_take(lcore, p, &p->out, all, &pkt)) {
+		egress_push(lcore, p, &pkt);
+		if (!p->port.framed)
+			egress_late(lcore, &pkt);
 	}
-	p->out.held = held;
-	p->out.holds = true;
-	p->out.held_ns = lcore->now.now_ns;
-	lcore->nr_held++;
-}
-
-static void egress_twice(struct lcore *lcore, struct lcore_port *p, struct pkt *pkt)
-{
-	struct pkt copy = *pkt;
-	bool copied = !p->port.framed || pkt_copy(&copy, egress_pool(lcore, p), pkt);
-
-	egress_push(lcore, p, pkt);
-	if (copied)
-		egress_push(lcore, p, &copy);
-	egress_release(lcore, p);
 }
 
 /* Through the port's faults into its queue. */
 static void egress_send(struct lcore *lcore, struct lcore_port *p, struct pkt *pkt)
 {
+	struct pkt mine;
+
 	if (p->port.framed && pkt->len > p->port.mtu + (uint32_t)FRAME_ETH) {
 		p->port.stats.tx_dropped++;
 		p->port.stats.tx_too_big++;
 		pkt_put(pkt);
 		return;
 	}
-	switch (impair_next(&p->out.impair)) {
-	case IMPAIR_PASS:
+	if (!p->out.impair.active) {
 		egress_push(lcore, p, pkt);
-		egress_release(lcore, p);
-		break;
-	case IMPAIR_LOSE:
-		if (p->port.framed)
-			pkt_put(pkt);
-		break;
-	case IMPAIR_DUP:
-		egress_twice(lcore, p, pkt);
-		break;
-	case IMPAIR_HOLD:
-		egress_hold(lcore, p, pkt);
-		break;
+		return;
 	}
+	/* A socket port leaves packets to the caller. */
+	mine = *pkt;
+	if (!p->port.framed)
+		mine.pool = NULL;
+	stage_put(lcore, p, &p->out, &mine);
+	egress_drain(lcore, p, false);
 }
 
 void egress_expire(struct lcore *lcore, bool all)
 {
-	for (unsigned i = 0; i < lcore->nr_ports; i++) {
-		struct lcore_port *p = &lcore->ports[i];
-
-		if (p->out.holds && (all || lcore->now.now_ns - p->out.held_ns >= LCORE_HOLD_NS))
-			egress_release(lcore, p);
-	}
+	for (unsigned i = 0; i < lcore->nr_ports; i++)
+		if (hold_count(&lcore->ports[i].out.hold))
+			egress_drain(lcore, &lcore->ports[i], all);
 }
 
 /* What is sent to several: one payload, summed up once if framed. */

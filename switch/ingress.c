@@ -6,74 +6,11 @@
 
 #include "switch/egress.h"
 
-/* One burst after the faults: each packet may be there twice, and one more was held back. */
-struct ingress_batch {
-	unsigned nr;
-	struct pkt pkts[2 * PIPE_BURST + 1];
-};
-
 /* Those of a burst that are for the pipe. */
 struct ingress_local {
 	unsigned nr;
 	struct pipe_pkt pkts[PIPE_BURST];
 };
-
-static void ingress_release(struct lcore *lcore, struct lcore_port *p, struct ingress_batch *batch)
-{
-	if (!p->in.holds)
-		return;
-	batch->pkts[batch->nr++] = p->in.held;
-	p->in.holds = false;
-	lcore->nr_held--;
-}
-
-static struct pool *ingress_pool(struct lcore *lcore, struct lcore_port *p)
-{
-	return p->port.framed ? p->port.pool : &lcore->spares.pool;
-}
-
-/* Borrowed bytes do not last: a packet to hold needs a buffer of its own. */
-static void ingress_hold(struct lcore *lcore, struct lcore_port *p, struct pkt *pkt,
-			 struct ingress_batch *batch)
-{
-	struct pkt held = *pkt;
-
-	if (p->in.holds || (!pkt->pool && !pkt_copy(&held, &lcore->spares.pool, pkt))) {
-		batch->pkts[batch->nr++] = *pkt;
-		ingress_release(lcore, p, batch);
-		return;
-	}
-	p->in.held = held;
-	p->in.holds = true;
-	p->in.held_ns = lcore->now.now_ns;
-	lcore->nr_held++;
-}
-
-static void ingress_fault(struct lcore *lcore, struct lcore_port *p, struct pkt *pkt,
-			  struct ingress_batch *batch)
-{
-	struct pkt copy;
-
-	switch (impair_next(&p->in.impair)) {
-	case IMPAIR_LOSE:
-		lcore->counters.v[COUNTER_impaired]++;
-		p->port.stats.rx++;
-		p->port.stats.rx_bytes += pkt->len;
-		pkt_put(pkt);
-		return;
-	case IMPAIR_HOLD:
-		ingress_hold(lcore, p, pkt, batch);
-		return;
-	case IMPAIR_DUP:
-		if (pkt_copy(&copy, ingress_pool(lcore, p), pkt))
-			batch->pkts[batch->nr++] = copy;
-		break;
-	case IMPAIR_PASS:
-		break;
-	}
-	batch->pkts[batch->nr++] = *pkt;
-	ingress_release(lcore, p, batch);
-}
 
 static void ingress_capture(struct lcore_port *p, const struct pkt *pkt)
 {
@@ -176,13 +113,18 @@ static void ingress_burst(struct lcore *lcore, struct lcore_port *p, struct pkt 
 	}
 }
 
-static void ingress_batch(struct lcore *lcore, struct lcore_port *p, struct ingress_batch *batch)
+/* What goes on by now, in bursts. */
+static void ingress_drain(struct lcore *lcore, struct lcore_port *p, bool all)
 {
-	for (unsigned i = 0; i < batch->nr; i += PIPE_BURST)
-		ingress_burst(lcore, p, batch->pkts + i,
-			      batch->nr - i < PIPE_BURST ? batch->nr - i : PIPE_BURST);
-	egress_status(lcore);
-	egress_flush(lcore);
+	struct pkt pkts[PIPE_BURST];
+	unsigned nr;
+
+	do {
+		nr = 0;
+		while (nr < PIPE_BURST && stage_take(lcore, p, &p->in, all, &pkts[nr]))
+			nr++;
+		ingress_burst(lcore, p, pkts, nr);
+	} while (nr == PIPE_BURST);
 }
 
 /* Peers without a process, of which a socket tells beside its packets: counted as one that came in. */
@@ -211,7 +153,6 @@ unsigned ingress_poll(struct lcore *lcore, struct lcore_port *p)
 {
 	struct pkt pkts[PIPE_BURST];
 	unsigned nr = p->port.ops->rx(&p->port, pkts, PIPE_BURST);
-	struct ingress_batch batch;
 
 	if (!nr)
 		return ingress_gone(lcore, p);
@@ -220,15 +161,14 @@ unsigned ingress_poll(struct lcore *lcore, struct lcore_port *p)
 		for (unsigned i = 0; i < nr; i++)
 			ingress_capture(p, &pkts[i]);
 	if (p->in.impair.active) {
-		batch.nr = 0;
 		for (unsigned i = 0; i < nr; i++)
-			ingress_fault(lcore, p, &pkts[i], &batch);
-		ingress_batch(lcore, p, &batch);
+			stage_put(lcore, p, &p->in, &pkts[i]);
+		ingress_drain(lcore, p, false);
 	} else {
 		ingress_burst(lcore, p, pkts, nr);
-		egress_status(lcore);
-		egress_flush(lcore);
 	}
+	egress_status(lcore);
+	egress_flush(lcore);
 	return nr + ingress_gone(lcore, p);
 }
 
@@ -236,12 +176,11 @@ void ingress_expire(struct lcore *lcore, bool all)
 {
 	for (unsigned i = 0; i < lcore->nr_ports; i++) {
 		struct lcore_port *p = &lcore->ports[i];
-		struct ingress_batch batch;
 
-		if (!p->in.holds || (!all && lcore->now.now_ns - p->in.held_ns < LCORE_HOLD_NS))
+		if (!hold_count(&p->in.hold))
 			continue;
-		batch.nr = 0;
-		ingress_release(lcore, p, &batch);
-		ingress_batch(lcore, p, &batch);
+		ingress_drain(lcore, p, all);
+		egress_status(lcore);
+		egress_flush(lcore);
 	}
 }

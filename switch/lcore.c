@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "switch/ctl.h"
 #include "switch/egress.h"
 #include "switch/ingress.h"
 #include "switch/log.h"
@@ -24,7 +25,7 @@ enum {
 	LCORE_NAP_NS = 50000,
 	LCORE_LONG_NAP_NS =
 		100000, /* about what a datagram spends on its way up a kernel's stack anyway */
-	LCORE_WAIT_MS = 100, /* a signal that comes just before the wait is seen after it */
+	LCORE_WAIT_NS = 100000000, /* a signal that comes just before the wait is seen after it */
 	LCORE_DRAIN_NS = 200000000,
 	LCORE_QUIET_NS = 5000000,
 };
@@ -90,6 +91,8 @@ static unsigned lcore_round(struct lcore *lcore)
 		lcore_count_jobs(lcore);
 		if (lcore->parent.asks)
 			parent_tick(lcore);
+		if (lcore->ctl)
+			ctl_look(lcore->ctl, lcore->now.now_ns);
 	}
 	if (lcore->nr_held) {
 		lcore_time(lcore);
@@ -100,11 +103,26 @@ static unsigned lcore_round(struct lcore *lcore)
 	return nr;
 }
 
-/* Sleeps until a socket has something; false if a port has none to wait for. */
+/* So long at most, and not beyond the time when a packet that is held back goes on. */
+static struct timespec lcore_rest(struct lcore *lcore, uint64_t ns)
+{
+	if (lcore->nr_held) {
+		uint64_t due_ns = stage_due(lcore), left;
+
+		lcore_time(lcore);
+		left = due_ns > lcore->now.now_ns ? due_ns - lcore->now.now_ns : 0;
+		ns = left < ns ? left : ns;
+	}
+	return (struct timespec){ .tv_nsec = (long)ns };
+}
+
+/* Sleeps until a socket has something, or a packet that is held back goes on; false if a port has none to wait for. */
 static bool lcore_wait(struct lcore *lcore)
 {
-	struct pollfd fds[PORT_MAX];
+	struct pollfd fds[PORT_MAX + 1];
+	struct timespec wait = lcore_rest(lcore, LCORE_WAIT_NS);
 	socklen_t len = sizeof(int);
+	unsigned nr = lcore->nr_ports;
 	int error;
 
 	for (unsigned i = 0; i < lcore->nr_ports; i++) {
@@ -112,8 +130,12 @@ static bool lcore_wait(struct lcore *lcore)
 			return false;
 		fds[i] = (struct pollfd){ .fd = lcore->ports[i].port.fd, .events = POLLIN };
 	}
-	if (poll(fds, lcore->nr_ports, lcore->nr_held ? 1 : LCORE_WAIT_MS) <= 0)
+	if (lcore->ctl)
+		fds[nr++] = (struct pollfd){ .fd = ctl_fd(lcore->ctl), .events = POLLIN };
+	if (ppoll(fds, nr, &wait, NULL) <= 0)
 		return true;
+	if (lcore->ctl && fds[nr - 1].revents)
+		ctl_serve(lcore->ctl);
 	for (unsigned i = 0; i < lcore->nr_ports; i++) {
 		if (!(fds[i].revents & (POLLERR | POLLNVAL)) || !lcore->ports[i].port.framed)
 			continue;
@@ -128,14 +150,16 @@ static bool lcore_wait(struct lcore *lcore)
 static void lcore_idle(struct lcore *lcore)
 {
 	uint64_t n = ++lcore->nr_idle;
-	struct timespec nap = { .tv_nsec = LCORE_NAP_NS };
+	struct timespec nap;
 
 	if (n <= LCORE_POLLS)
 		return;
-	if (lcore->parent.asks) {
+	if (lcore->parent.asks || lcore->ctl)
 		lcore_time(lcore);
+	if (lcore->parent.asks)
 		parent_tick(lcore);
-	}
+	if (lcore->ctl)
+		ctl_look(lcore->ctl, lcore->now.now_ns);
 	if (lcore->spin || n <= LCORE_POLLS + LCORE_YIELDS) {
 		sched_yield();
 		return;
@@ -143,8 +167,7 @@ static void lcore_idle(struct lcore *lcore)
 	lcore_notes(lcore);
 	if (lcore_wait(lcore))
 		return;
-	if (n > LCORE_NAPS)
-		nap.tv_nsec = LCORE_LONG_NAP_NS;
+	nap = lcore_rest(lcore, n > LCORE_NAPS ? LCORE_LONG_NAP_NS : LCORE_NAP_NS);
 	nanosleep(&nap, NULL);
 }
 

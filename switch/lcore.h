@@ -13,11 +13,11 @@
 
 #include "switch/core/counters.h"
 #include "switch/core/fwd.h"
-#include "switch/core/impair.h"
 #include "switch/core/pipe.h"
 #include "switch/io/capture.h"
 #include "switch/io/port.h"
 #include "switch/parent.h"
+#include "switch/stage.h"
 
 enum {
 	LCORE_QUEUE = 256, /* packets that wait for a port's next burst out */
@@ -25,16 +25,7 @@ enum {
 	LCORE_SPARES = 512,
 	LCORE_HANDLES = 65536,
 };
-#define LCORE_HOLD_NS                                                                              \
-	UINT64_C(2000000) /* a packet held back for reordering waits so long for another */
-
-/* Faults on purpose in one direction of a port. */
-struct lcore_faults {
-	struct impair impair;
-	bool holds;
-	struct pkt held;
-	uint64_t held_ns;
-};
+struct ctl;
 
 struct lcore_port {
 	struct port port;
@@ -55,6 +46,8 @@ struct lcore {
 	bool spin; /* never sleep */
 	struct parent parent;
 	struct pool_plain spares;
+	struct stage stage;
+	struct ctl *ctl; /* NULL: none */
 
 	/* The loop's own. */
 	struct counters counters; /* beside those of the pipe */

@@ -57,7 +57,7 @@ static int node_ports(struct node *node, struct port_error *err)
 		node->dpdk |= p->port.framed;
 	}
 	lcore->nr_ports = conf->nr_ports;
-	return 0;
+	return stage_init(lcore) ? port_fail(err, "out of memory") : 0;
 }
 
 static int node_check(struct node *node, struct port_error *err)
@@ -135,14 +135,15 @@ static int node_open_ports(struct node *node, const volatile sig_atomic_t *stop,
 	return 0;
 }
 
-/* The largest payload that every port carries. */
-static uint16_t node_p_max(const struct lcore *lcore)
+/* The largest payload that every port carries with trailer bytes behind it. */
+static uint16_t node_p_max(const struct lcore *lcore, unsigned trailer)
 {
+	const unsigned overhead = NODE_OVERHEAD + trailer;
 	unsigned p = WIRE_P_MAX;
 
 	for (unsigned i = 0; i < lcore->nr_ports; i++)
-		if (lcore->ports[i].port.mtu < p + NODE_OVERHEAD)
-			p = lcore->ports[i].port.mtu - NODE_OVERHEAD;
+		if (lcore->ports[i].port.mtu < p + overhead)
+			p = lcore->ports[i].port.mtu - overhead;
 	return (uint16_t)(p - p % WIRE_P_MIN);
 }
 
@@ -170,7 +171,8 @@ static int node_pipe(struct node *node, struct port_error *err)
 		.jobs_max = (uint16_t)conf->jobs,
 		.slots_max = conf->slots,
 		.values_bytes = conf->memory,
-		.p_max = node_p_max(lcore),
+		.p_max = node_p_max(lcore, 0),
+		.p_check = node_p_max(lcore, WIRE_CRC),
 		.strict_ports = conf->strict_ports,
 		.add = conf->add,
 	};
@@ -236,7 +238,8 @@ int node_open(struct node *node, const struct conf *conf, const volatile sig_ato
 {
 	node->conf = conf;
 	node->lcore.spin = conf->spin;
-	if (node_ports(node, err) || node_check(node, err) || node_captures(node, err))
+	if (node_ports(node, err) || node_check(node, err) || node_captures(node, err) ||
+	    ctl_open(&node->ctl, node, err))
 		return -1;
 	if (*stop)
 		return 0;
@@ -244,15 +247,13 @@ int node_open(struct node *node, const struct conf *conf, const volatile sig_ato
 	    node_fwd(node, err))
 		return -1;
 	node_boot_wait(node);
+	if (node->ctl.path[0])
+		node->lcore.ctl = &node->ctl;
 	return 0;
 }
 
 static void node_close_port(struct lcore_port *p)
 {
-	if (p->in.holds)
-		pkt_put(&p->in.held);
-	if (p->out.holds)
-		pkt_put(&p->out.held);
 	if (capture_close(p->capture_in) | capture_close(p->capture_out))
 		log_line(LOG_WARN, "port %u: its captures are not complete: is the disk full?",
 			 p->port.spec.number);
@@ -264,6 +265,8 @@ void node_close(struct node *node)
 {
 	struct lcore *lcore = &node->lcore;
 
+	ctl_close(&node->ctl);
+	stage_fini(lcore);
 	for (unsigned i = 0; i < lcore->nr_ports; i++)
 		node_close_port(&lcore->ports[i]);
 	if (node->dpdk)

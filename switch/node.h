@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include "switch/conf.h"
+#include "switch/ctl.h"
 #include "switch/io/rundir.h"
 #include "switch/lcore.h"
 
@@ -16,6 +17,7 @@ struct node {
 	bool dpdk;
 	struct rundir rundir;
 	struct lcore lcore;
+	struct ctl ctl;
 };
 
 /* Opens everything; on -1 node_close() is still to be called.  Stops early, with 0, once *stop is set. */

@@ -15,10 +15,6 @@
 #include "switch/node.h"
 #include "switch/totals.h"
 
-#ifndef TALLY_VERSION
-#define TALLY_VERSION "0.1.0"
-#endif
-
 enum { EXIT_OPTIONS = 2, TIMER_SLACK_NS = 1000 };
 
 /* Written by handlers only, but for wake, which the main thread clears. */
@@ -131,6 +127,14 @@ static int run(const struct conf *conf)
 	return rc;
 }
 
+static bool is_open(const char *option, int fd)
+{
+	if (fd < 0 || fcntl(fd, F_GETFD) >= 0)
+		return true;
+	fprintf(stderr, "tally-switch: --%s %d: is not open\n", option, fd);
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	static struct conf conf;
@@ -148,10 +152,9 @@ int main(int argc, char **argv)
 		printf("tally-switch " TALLY_VERSION "\n");
 		return EXIT_SUCCESS;
 	}
-	if (conf.ready_fd >= 0 && fcntl(conf.ready_fd, F_GETFD) < 0) {
-		fprintf(stderr, "tally-switch: --ready-fd %d: is not open\n", conf.ready_fd);
+	/* Before anything opens some of its own. */
+	if (!is_open("ready-fd", conf.ready_fd) || !is_open("ctl-fd", conf.ctl_fd))
 		return EXIT_OPTIONS;
-	}
 	if (conf.totals && totals_check(conf.totals)) {
 		fprintf(stderr, "tally-switch: --totals %s: %s\n", conf.totals, strerror(errno));
 		return EXIT_FAILURE;

@@ -4,11 +4,12 @@
 
 #include <arpa/inet.h>
 #include <inttypes.h>
+#include <string.h>
 #include <time.h>
 
 #include "proto/print.h"
 
-enum { TOTALS_TEXT = 256 };
+enum { TOTALS_TEXT = 256, TOTALS_ALWAYS = 3 };
 
 void totals_read(struct totals *totals, struct node *node)
 {
@@ -36,14 +37,41 @@ void totals_read(struct totals *totals, struct node *node)
 	totals->cpu_s = (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9;
 }
 
+void totals_fault_list(const struct lcore_faults *faults, struct totals_fault list[TOTALS_FAULTS])
+{
+	const struct impair *impair = &faults->impair;
+	const struct totals_fault now[TOTALS_FAULTS] = {
+		{ "lost", "lost", impair->nr_lost },
+		{ "duplicated", "duplicated", impair->nr_duped },
+		{ "overtaken", "overtaken", impair->nr_reordered },
+		{ "burst", "lost in bursts", impair->nr_burst },
+		{ "down", "lost while down", impair->nr_down },
+		{ "delayed", "delayed", impair->nr_delayed },
+		{ "queue", "beyond the queue", impair->nr_queue_full },
+		{ "corrupted", "corrupted", impair->nr_corrupted },
+		{ "corrupted_checked", "corrupted under a right checksum",
+		  impair->nr_corrupted_checked },
+		{ "room", "without room to be held", faults->nr_room },
+	};
+
+	memcpy(list, now, sizeof(now));
+}
+
 static void totals_faults(const struct lcore_faults *faults, const char *direction, FILE *out)
 {
-	if (faults->impair.active)
-		fprintf(out,
-			"      on purpose, %s: %" PRIu64 " lost, %" PRIu64 " duplicated, %" PRIu64
-			" overtaken\n",
-			direction, faults->impair.nr_lost, faults->impair.nr_duped,
-			faults->impair.nr_reordered);
+	struct totals_fault list[TOTALS_FAULTS];
+	bool any = faults->impair.active;
+
+	totals_fault_list(faults, list);
+	for (unsigned i = 0; i < TOTALS_FAULTS; i++)
+		any |= list[i].nr > 0;
+	if (!any)
+		return;
+	fprintf(out, "      on purpose, %s: ", direction);
+	for (unsigned i = 0; i < TOTALS_FAULTS; i++)
+		if (list[i].nr || i < TOTALS_ALWAYS)
+			fprintf(out, "%s%" PRIu64 " %s", i ? ", " : "", list[i].nr, list[i].text);
+	fprintf(out, "\n");
 }
 
 static void totals_port(const struct lcore_port *p, FILE *out)
@@ -159,6 +187,7 @@ static void totals_write_parent(const struct lcore *lcore, FILE *out)
 static void totals_write_port(const struct lcore_port *p, FILE *out)
 {
 	const struct port_stats *s = &p->port.stats;
+	struct totals_fault list[TOTALS_FAULTS];
 	unsigned n = p->port.spec.number;
 
 	fprintf(out, "port.%u.name %s\nport.%u.driver %s\nport.%u.mtu %u\n", n, p->port.spec.text,
@@ -172,14 +201,12 @@ static void totals_write_port(const struct lcore_port *p, FILE *out)
 	fprintf(out, "port.%u.tx_single %" PRIu64 "\n", n, s->tx_single);
 	fprintf(out, "port.%u.missed %" PRIu64 "\nport.%u.errors %" PRIu64 "\n", n, s->dev_missed,
 		n, s->dev_errors);
-	fprintf(out,
-		"port.%u.in_lost %" PRIu64 "\nport.%u.in_duplicated %" PRIu64
-		"\nport.%u.in_overtaken %" PRIu64 "\n",
-		n, p->in.impair.nr_lost, n, p->in.impair.nr_duped, n, p->in.impair.nr_reordered);
-	fprintf(out,
-		"port.%u.out_lost %" PRIu64 "\nport.%u.out_duplicated %" PRIu64
-		"\nport.%u.out_overtaken %" PRIu64 "\n",
-		n, p->out.impair.nr_lost, n, p->out.impair.nr_duped, n, p->out.impair.nr_reordered);
+	totals_fault_list(&p->in, list);
+	for (unsigned i = 0; i < TOTALS_FAULTS; i++)
+		fprintf(out, "port.%u.in_%s %" PRIu64 "\n", n, list[i].name, list[i].nr);
+	totals_fault_list(&p->out, list);
+	for (unsigned i = 0; i < TOTALS_FAULTS; i++)
+		fprintf(out, "port.%u.out_%s %" PRIu64 "\n", n, list[i].name, list[i].nr);
 }
 
 int totals_check(const char *path)

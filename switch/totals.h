@@ -17,6 +17,13 @@ struct totals {
 /* Also reads the devices' own counters. */
 void totals_read(struct totals *totals, struct node *node);
 void totals_print(const struct totals *totals, const struct node *node, FILE *out);
+/* What packets met on purpose in one direction of a port. */
+enum { TOTALS_FAULTS = 10 };
+struct totals_fault {
+	const char *name, *text;
+	uint64_t nr;
+};
+void totals_fault_list(const struct lcore_faults *faults, struct totals_fault list[TOTALS_FAULTS]);
 /* Before anything runs: can path be written?  0, or -1 and errno. */
 int totals_check(const char *path);
 /* `key value` lines.  0, or -1 and errno. */

@@ -5,8 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "topologies/program.h"
 #include "topologies/say.h"
 
 enum { SEED_STEP = 1000003 };
@@ -149,7 +149,10 @@ static int nodes_build(struct fabric *f)
 
 static bool link_is_impaired(const struct topology_link *l)
 {
-	return l->loss > 0 || l->dup > 0 || l->reorder > 0;
+	struct topology_faults_text faults;
+
+	topology_faults(l, &faults);
+	return faults.text[0] != 0;
 }
 
 static bool switch_has_hosts(const struct topology *t, unsigned int sw)
@@ -166,13 +169,14 @@ static int impair_add(const struct topology *t, struct fabric_switch *s, unsigne
 		      const struct topology_link *l)
 {
 	bool between = t->node[l->end[0].node].is_switch && t->node[l->end[1].node].is_switch;
+	struct topology_faults_text faults;
 
-	if (!link_is_impaired(l))
+	topology_faults(l, &faults);
+	if (!faults.text[0])
 		return 0;
 	if (word_add(s, "--impair"))
 		return -1;
-	return word_add(s, "%u:loss=%.9g,dup=%.9g,reorder=%.9g%s", port, l->loss, l->dup,
-			l->reorder, between ? ",dir=in" : "");
+	return word_add(s, "%u:%s%s", port, faults.text, between ? ",dir=in" : "");
 }
 
 static int ports_add(struct fabric *f, struct fabric_switch *s)
@@ -220,13 +224,19 @@ static int switch_command(struct fabric *f, unsigned int i)
 		return -1;
 	if ((i || t->seed_given) && (word_add(s, "--seed") || word_add(s, "%llu", seed)))
 		return -1;
-	return word_add(s, "--ready-fd") || word_add(s, "%d", PROGRAM_READY_FD) ? -1 : 0;
+	if (s->ctl_fd < 0 ? word_add(s, "--ctl") || word_add(s, "none")
+			  : word_add(s, "--ctl-fd") || word_add(s, "%d", FABRIC_CTL_FD))
+		return -1;
+	return word_add(s, "--ready-fd") || word_add(s, "%d", FABRIC_READY_FD) ? -1 : 0;
 }
 
 static bool links_differ(const struct topology_link *a, const struct topology_link *b)
 {
-	return a->loss < b->loss || a->loss > b->loss || a->dup < b->dup || a->dup > b->dup ||
-	       a->reorder < b->reorder || a->reorder > b->reorder;
+	struct topology_faults_text of_a, of_b;
+
+	topology_faults(a, &of_a);
+	topology_faults(b, &of_b);
+	return strcmp(of_a.text, of_b.text) != 0;
 }
 
 int fabric_check(const struct topology *t, bool udp)
@@ -236,11 +246,10 @@ int fabric_check(const struct topology *t, bool udp)
 		unsigned int a = l->end[0].node, b = l->end[1].node;
 
 		if (links_differ(l, &t->link[0]))
-			return say_error(
-				"%s:%zu: with --driver udp all links share one port of the "
-				"switch: give all of "
-				"them the same loss, dup and reorder, or use --driver af_packet",
-				t->path, l->place.line + 1);
+			return say_error("%s:%zu: with --driver udp all links share one port of the "
+					 "switch: give all of "
+					 "them the same faults, or use --driver af_packet",
+					 t->path, l->place.line + 1);
 		if (link_is_impaired(l) && t->node[a].is_switch && t->node[b].is_switch &&
 		    switch_has_hosts(t, a) == switch_has_hosts(t, b))
 			return say_error("%s:%zu: with --driver udp a link between switches has "
@@ -251,7 +260,7 @@ int fabric_check(const struct topology *t, bool udp)
 	return 0;
 }
 
-int fabric_build(struct fabric *f, const struct topology *t, bool udp)
+int fabric_build(struct fabric *f, const struct topology *t, bool udp, const int *ctl_fds)
 {
 	f->topology = t;
 	f->udp = udp;
@@ -267,9 +276,11 @@ int fabric_build(struct fabric *f, const struct topology *t, bool udp)
 		    routes_add(f, &end[1], &end[0]))
 			return -1;
 	}
-	for (unsigned int i = 0; i < t->nr_switches; i++)
+	for (unsigned int i = 0; i < t->nr_switches; i++) {
+		f->switches[i].ctl_fd = ctl_fds[i];
 		if (switch_command(f, i))
 			return -1;
+	}
 	return 0;
 }
 

@@ -13,12 +13,15 @@ enum {
 	FABRIC_UDP_PORT = 48880,
 	FABRIC_PORTS_MAX = 256, /* of a switch */
 	FABRIC_WORDS = 4 * FABRIC_PORTS_MAX + 16,
-	FABRIC_WORD = 96,
+	FABRIC_WORD = 512,
+	FABRIC_READY_FD = 3, /* of a switch */
+	FABRIC_CTL_FD = 4,   /* likewise */
 };
 
 /* A switch's command line. */
 struct fabric_switch {
 	unsigned int node; /* its index */
+	int ctl_fd;	   /* to be passed on; -1: none */
 	char word[FABRIC_WORDS][FABRIC_WORD];
 	char *argv[FABRIC_WORDS + 1];
 	unsigned int nr_words;
@@ -37,8 +40,11 @@ struct fabric {
 
 /* Whether the topology's links can be had with this driver; 0, or -1 after saying why not. */
 int fabric_check(const struct topology *t, bool udp);
-/* Makes namespaces, links and addresses; 0, or -1 after saying why not.  f: zeroed. */
-int fabric_build(struct fabric *f, const struct topology *t, bool udp);
+/*
+ * Makes namespaces, links and addresses; 0, or -1 after saying why not.  f: zeroed; ctl_fds: the
+ * control socket of each switch.
+ */
+int fabric_build(struct fabric *f, const struct topology *t, bool udp, const int *ctl_fds);
 void fabric_free(struct fabric *f);
 struct fabric_ip fabric_ip(const struct topology_node *n);
 

@@ -23,14 +23,16 @@ int netns_open(struct netns *n, const char *name)
 
 	*n = (struct netns){ .name = name, .fd = -1 };
 	if (unshare(CLONE_NEWNET))
-		return say_error("%s: no network namespace: %s", name, strerror(errno));
+		return say_error("%s: no network namespace: %s", name, say_errno(errno));
 	n->fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
 	if (n->fd < 0)
-		return say_error("%s: /proc/thread-self/ns/net: %s", name, strerror(errno));
+		return say_error("%s: /proc/thread-self/ns/net: %s", name, say_errno(errno));
+	errno = 0;
 	n->rt = nl_socket_alloc();
 	err = n->rt ? nl_connect(n->rt, NETLINK_ROUTE) : -NLE_NOMEM;
 	if (err)
-		return say_error("%s: rtnetlink: %s", name, nl_geterror(err));
+		return say_error("%s: rtnetlink: %s", name,
+				 errno == EMFILE ? say_errno(errno) : nl_geterror(err));
 	return netns_up(n, "lo");
 }
 

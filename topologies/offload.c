@@ -80,7 +80,7 @@ int netns_offloads_off(const struct netns *n, const char *ifname)
 	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC,
 		    0); // belongs to the namespace where it is made
 	if (fd < 0)
-		return say_error("%s: socket: %s", n->name, strerror(errno));
+		return say_error("%s: socket: %s", n->name, say_errno(errno));
 	rc = feature_count(fd, ifname, &nr);
 	for (size_t i = 0; !rc && i < sizeof(features) / sizeof(features[0]); i++)
 		rc = feature_clear(fd, ifname, nr, features[i]);

@@ -61,19 +61,24 @@ static void terminal_enter(void)
 
 static int fds_enter(const struct program_plan *plan, int out, int err)
 {
-	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC), copy[PROGRAM_PASS_MAX];
 
+	// out of the way of the numbers that they and others are to have
+	for (unsigned int i = 0; i < plan->nr_pass; i++) {
+		copy[i] = fcntl(plan->pass[i], F_DUPFD_CLOEXEC, PROGRAM_FD + PROGRAM_PASS_MAX);
+		if (copy[i] < 0)
+			return -1;
+	}
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0)
 		return -1;
 	if (out >= 0 && dup2(out, STDOUT_FILENO) < 0)
 		return -1;
 	if (err >= 0 && dup2(err, STDERR_FILENO) < 0)
 		return -1;
-	if (plan->ready_fd < 0)
-		return 0;
-	if (plan->ready_fd == PROGRAM_READY_FD) // dup2 would leave it close-on-exec
-		return fcntl(PROGRAM_READY_FD, F_SETFD, 0);
-	return dup2(plan->ready_fd, PROGRAM_READY_FD) < 0 ? -1 : 0;
+	for (unsigned int i = 0; i < plan->nr_pass; i++)
+		if (dup2(copy[i], PROGRAM_FD + (int)i) < 0)
+			return -1;
+	return 0;
 }
 
 // In the new process; does not return.
@@ -84,7 +89,7 @@ static void program_enter(const struct program_plan *plan, int out, int err)
 	else
 		setsid(); // own group: one kill() reaches all of it, and Ctrl-C comes once, from us
 	if (!plan->interactive && fds_enter(plan, out, err)) {
-		say_error("%s: %s", plan->ns->name, strerror(errno));
+		say_error("%s: %s", plan->ns->name, say_errno(errno));
 		_exit(SANDBOX_FAILED);
 	}
 	if (netns_enter(plan->ns) || sandbox_private_mounts(plan->ns->name))
@@ -109,7 +114,7 @@ int program_start(struct program *p, const struct program_plan *plan)
 		out = stream_open(&p->out);
 		err = stream_open(&p->err);
 		if (out < 0 || err < 0) {
-			say_error("%s: pipe: %s", plan->ns->name, strerror(errno));
+			say_error("%s: pipe: %s", plan->ns->name, say_errno(errno));
 			goto out_close;
 		}
 	}
@@ -120,7 +125,7 @@ int program_start(struct program *p, const struct program_plan *plan)
 	if (p->pid == 0)
 		program_enter(plan, out, err);
 	if (p->pid < 0) {
-		say_error("%s: fork: %s", plan->ns->name, strerror(errno));
+		say_error("%s: fork: %s", plan->ns->name, say_errno(errno));
 		p->pid = 0;
 	}
 out_close:
@@ -149,7 +154,7 @@ int program_run(const struct program_plan *plan, double limit_s)
 	if (pid == 0)
 		program_enter(plan, -1, -1);
 	if (pid < 0)
-		return say_error("%s: fork: %s", plan->ns->name, strerror(errno));
+		return say_error("%s: fork: %s", plan->ns->name, say_errno(errno));
 	while (waitpid(pid, &status, WNOHANG) == 0) {
 		if (clock_s() > end_s) {
 			kill(pid, SIGKILL);

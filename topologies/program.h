@@ -11,7 +11,11 @@
 #include "topologies/stream.h"
 #include "topologies/topology.h"
 
-enum { PROGRAM_ENV_MAX = TOPOLOGY_ENV_MAX + 8, PROGRAM_READY_FD = 3 };
+enum {
+	PROGRAM_ENV_MAX = TOPOLOGY_ENV_MAX + 8,
+	PROGRAM_FD = 3, /* the first that is passed on */
+	PROGRAM_PASS_MAX = 2,
+};
 
 struct program {
 	pid_t pid; /* also its process group; 0: not running */
@@ -27,7 +31,8 @@ struct program_plan {
 	char *const *argv;
 	struct topology_env env[PROGRAM_ENV_MAX];
 	unsigned int nr_env;
-	int ready_fd;	  /* -1: none; else the program's PROGRAM_READY_FD */
+	int pass[PROGRAM_PASS_MAX]; /* the program's PROGRAM_FD and so on */
+	unsigned int nr_pass;
 	bool interactive; /* has our stdin, stdout and stderr, and the terminal */
 };
 

@@ -51,6 +51,8 @@ void refusal_explain(int err)
 	else if (knob_read("/proc/sys/user/max_user_namespaces") == 0)
 		why = "user.max_user_namespaces is 0; as root: "
 		      "sysctl user.max_user_namespaces=15000";
+	else if (err == EAGAIN || err == ENOMEM)
+		why = "a limit of this user's; end other programs, or raise `ulimit -u` and `ulimit -v`";
 	else if (err == ENOSPC || err == EUSERS)
 		why = "too many namespaces, or nested too deep; end other fabrics, or raise the "
 		      "limits of sysctl user";

@@ -198,7 +198,7 @@ static int runner_run(struct runner *r)
 {
 	const struct runner_options *o = r->options;
 
-	if (fabric_build(&r->fabric, o->topology, o->udp))
+	if (fabric_build(&r->fabric, o->topology, o->udp, o->ctl_fds))
 		return -1;
 	say_note("%u links made", o->topology->nr_links);
 	if (runner_switches_start(r))

@@ -63,9 +63,7 @@ static int rank_start(struct runner *r, const struct topology_job *j, unsigned i
 	struct runner_rank *k = &r->rank[r->nr_ranks];
 	char command[RUNNER_COMMAND], rank_text[16], size_text[16], sh[] = "/bin/sh", c[] = "-c";
 	char *argv[] = { sh, c, command, NULL };
-	struct program_plan plan = { .ns = &r->fabric.node[j->rank_node[rank]],
-				     .argv = argv,
-				     .ready_fd = -1 };
+	struct program_plan plan = { .ns = &r->fabric.node[j->rank_node[rank]], .argv = argv };
 
 	*k = (struct runner_rank){ .runner = r, .job = j, .rank = rank };
 	k->node = &t->node[j->rank_node[rank]];
@@ -102,9 +100,7 @@ static int shell_start(struct runner *r)
 	const struct runner_options *o = r->options;
 	int i = topology_node_find(o->topology, o->shell_host, strlen(o->shell_host));
 	struct runner_rank *k = &r->rank[0];
-	struct program_plan plan = { .ns = &r->fabric.node[i],
-				     .argv = o->shell_argv,
-				     .ready_fd = -1 };
+	struct program_plan plan = { .ns = &r->fabric.node[i], .argv = o->shell_argv };
 	struct fabric_ip ip;
 
 	*k = (struct runner_rank){ .runner = r, .node = &o->topology->node[i] };
@@ -129,9 +125,7 @@ static void host_commands_run(struct runner *r)
 		for (unsigned int k = 0; k < t->node[i].commands.nr; k++) {
 			char command[RUNNER_COMMAND], sh[] = "/bin/sh", c[] = "-c";
 			char *argv[] = { sh, c, command, NULL };
-			struct program_plan plan = { .ns = &r->fabric.node[i],
-						     .argv = argv,
-						     .ready_fd = -1 };
+			struct program_plan plan = { .ns = &r->fabric.node[i], .argv = argv };
 			int code, len = snprintf(command, sizeof(command), "%s",
 						 t->node[i].commands.item[k]);
 

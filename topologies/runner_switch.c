@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "topologies/runner.h"
@@ -61,10 +62,12 @@ static int switch_start(struct runner_switch *sw)
 	int ready[2], rc;
 
 	if (pipe2(ready, O_CLOEXEC | O_NONBLOCK))
-		return say_error("pipe: %s", strerror(errno));
+		return say_error("pipe: %s", say_errno(errno));
 	sw->program.out = (struct stream){ .fd = -1, .line_end = out_line, .owner = sw };
 	sw->program.err = (struct stream){ .fd = -1, .line_end = err_line, .owner = sw };
-	plan.ready_fd = ready[1];
+	plan.pass[FABRIC_READY_FD - PROGRAM_FD] = ready[1];
+	plan.pass[FABRIC_CTL_FD - PROGRAM_FD] = sw->plan->ctl_fd;
+	plan.nr_pass = sw->plan->ctl_fd < 0 ? 1 : 2;
 	sw->ready_fd = ready[0];
 	sw->ready = false;
 	rc = program_start(&sw->program, &plan);
@@ -166,6 +169,8 @@ static void ended_say(struct runner_switch *sw, const char *what)
 static void switch_lose(struct runner_switch *sw)
 {
 	sw->lost = true;
+	if (sw->plan->ctl_fd >= 0) // nobody is to wait for an answer
+		(void)shutdown(sw->plan->ctl_fd, SHUT_RDWR);
 	sw->runner->failed = true;
 	runner_failure(sw->runner);
 }

@@ -128,7 +128,7 @@ static int sandbox_enter(struct sandbox *box)
 		return -1;
 	box->signals = signalfd(-1, &s, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (box->signals < 0)
-		return say_error("signalfd: %s", strerror(errno));
+		return say_error("signalfd: %s", say_errno(errno));
 	if (!box->interactive)
 		setsid();
 	if (geteuid() != 0 && capabilities_keep())
@@ -192,7 +192,7 @@ int sandbox_run(sandbox_main *inside, bool interactive, void *context)
 
 	sigprocmask(SIG_BLOCK, &s, NULL);
 	if (pipe2(life, O_CLOEXEC)) {
-		say_error("pipe: %s", strerror(errno));
+		say_error("pipe: %s", say_errno(errno));
 		return SANDBOX_FAILED;
 	}
 	fflush(NULL);

@@ -2,8 +2,10 @@
 // What the fabric runner says about itself, on stderr.
 #include "topologies/say.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 static bool verbose; // written once, before there are other processes
@@ -15,16 +17,44 @@ void say_init(bool be_verbose)
 	clock_gettime(CLOCK_MONOTONIC, &start);
 }
 
+static void line_print(const char *format, va_list ap)
+{
+	fputs("tally-fabric: ", stderr);
+	vfprintf(stderr, format, ap);
+	fputc('\n', stderr);
+}
+
 int say_error(const char *format, ...)
 {
 	va_list ap;
 
-	fputs("tally-fabric: ", stderr);
 	va_start(ap, format);
-	vfprintf(stderr, format, ap);
+	line_print(format, ap);
 	va_end(ap);
-	fputc('\n', stderr);
 	return -1;
+}
+
+void say_line(const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	line_print(format, ap);
+	va_end(ap);
+}
+
+const char *say_errno(int err)
+{
+	switch (err) {
+	case EMFILE:
+		return "too many open files: raise the limit, as by `ulimit -n 4096`";
+	case EAGAIN:
+		return "too many processes of this user: end some, or raise `ulimit -u`";
+	case ENOMEM:
+		return "not enough memory: end other programs, or raise `ulimit -v`";
+	default:
+		return strerror(err);
+	}
 }
 
 void say_note(const char *format, ...)

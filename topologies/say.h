@@ -10,6 +10,9 @@ void say_init(bool verbose);
 
 /* "tally-fabric: <text>".  Always returns -1, so that a caller can fail with it. */
 __attribute__((format(printf, 1, 2))) int say_error(const char *format, ...);
+__attribute__((format(printf, 1, 2))) void say_line(const char *format, ...);
 __attribute__((format(printf, 1, 2))) void say_note(const char *format, ...);
+/* strerror(), and what helps where a limit of this user's was met.  Not EAGAIN of what may just be repeated. */
+const char *say_errno(int err);
 
 #endif

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "host/include/tally.h"
+#include "topologies/control.h"
 #include "topologies/runner.h"
 #include "topologies/sandbox.h"
 #include "topologies/say.h"
@@ -209,6 +210,7 @@ static int fabric_main(struct topology *t, const struct arguments *a, char **she
 	if (fabric_check(t, a->udp) || path_extend())
 		return EXIT_USAGE;
 	o.timeout_s = (double)a->timeout;
+	control_open(t, o.ctl_fds);
 	return sandbox_run(runner_main, shell != NULL, &o);
 }
 

@@ -6,8 +6,10 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "topologies/topology_reader.h"
 
@@ -179,6 +181,15 @@ static void read_mtu(struct reader *r, yaml_node_t *n, void *to)
 		*(unsigned int *)to = (unsigned int)v;
 }
 
+static void read_fault(struct reader *r, yaml_node_t *n, void *to)
+{
+	struct topology_fault *f = to;
+
+	f->place = reader_place(n);
+	reader_read_text(r, n, &f->text);
+}
+
+#define FAULT(key) read_fault, offsetof(struct topology_link, fault[key]), false
 static const struct reader_key link_keys[] = {
 	{ "delay", read_link_delay, 0, false }, // these two also note that they were given
 	{ "rate", read_link_rate, 0, false },
@@ -186,8 +197,16 @@ static const struct reader_key link_keys[] = {
 	{ "dup", reader_read_share, offsetof(struct topology_link, dup), false },
 	{ "reorder", reader_read_share, offsetof(struct topology_link, reorder), false },
 	{ "mtu", read_mtu, offsetof(struct topology_link, mtu), false },
+	{ "burst", FAULT(TOPOLOGY_BURST) },
+	{ "distance", FAULT(TOPOLOGY_DISTANCE) },
+	{ "jitter", FAULT(TOPOLOGY_JITTER) },
+	{ "queue", FAULT(TOPOLOGY_QUEUE) },
+	{ "corrupt", FAULT(TOPOLOGY_CORRUPT) },
+	{ "corrupt-checked", FAULT(TOPOLOGY_CORRUPT_CHECKED) },
+	{ "down", FAULT(TOPOLOGY_DOWN) },
 	{ NULL, NULL, 0, false },
 };
+#undef FAULT
 
 // Returns -1 after an error if another link has the port.
 static int port_check(struct reader *r, const yaml_node_t *n, const struct topology_end *e)
@@ -282,6 +301,7 @@ static void read_link(struct reader *r, yaml_node_t *n)
 		read_link_delay(r, reader_list_item(r, n, 2), l);
 	if (nr == 4)
 		read_link_rate(r, reader_list_item(r, n, 3), l);
+	reader_check_faults(r, l);
 	if (!bad)
 		link_add(t, l);
 }
@@ -486,10 +506,27 @@ static void topology_parse(struct reader *r)
 	yaml_parser_delete(&p);
 }
 
+// A pipe that nobody writes to is an empty file, not one to wait for.
+static FILE *file_open(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), err;
+	FILE *f = NULL;
+
+	if (fd < 0)
+		return NULL;
+	if (fcntl(fd, F_SETFL, 0) == 0)
+		f = fdopen(fd, "r");
+	err = errno;
+	if (!f)
+		close(fd);
+	errno = err;
+	return f;
+}
+
 // The whole file: it is small, and errors quote it.  0, or a negative errno.
 static int file_read(const char *path, char **text, size_t *size)
 {
-	FILE *f = fopen(path, "re");
+	FILE *f = file_open(path);
 	int rc = 0;
 
 	if (!f)

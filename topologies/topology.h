@@ -55,6 +55,23 @@ struct topology_end {
 	unsigned int port; /* of a switch, from 1; of a host: its port-th link, from 0 */
 };
 
+/* What else a switch can do to a link's packets, as it is written in the file. */
+enum topology_fault_key {
+	TOPOLOGY_BURST,
+	TOPOLOGY_DISTANCE,
+	TOPOLOGY_JITTER,
+	TOPOLOGY_QUEUE,
+	TOPOLOGY_CORRUPT,
+	TOPOLOGY_CORRUPT_CHECKED,
+	TOPOLOGY_DOWN,
+	TOPOLOGY_FAULTS
+};
+
+struct topology_fault {
+	const char *text; /* NULL: not given */
+	struct topology_place place;
+};
+
 /* Shares are 0 to 1. */
 struct topology_link {
 	struct topology_place place;
@@ -62,6 +79,7 @@ struct topology_link {
 	bool delay_given, rate_given;
 	uint64_t delay_ns, rate_bps;
 	double loss, reorder, dup;
+	struct topology_fault fault[TOPOLOGY_FAULTS];
 	unsigned int mtu; /* 0: the default */
 };
 
@@ -123,6 +141,12 @@ struct topology_ranges {
 };
 struct topology_ranges topology_ranges(const struct topology *t, const struct topology_job *j,
 				       unsigned int rank);
+
+/* KEY=VALUE,... of a link's faults, "" if it has none. */
+struct topology_faults_text {
+	char text[1024];
+};
+void topology_faults(const struct topology_link *l, struct topology_faults_text *to);
 
 /* The index of a node by its name, -1: none. */
 int topology_node_find(const struct topology *t, const char *name, size_t len);

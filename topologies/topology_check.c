@@ -168,15 +168,30 @@ void reader_complete(struct reader *r)
 		runnable_check(r);
 }
 
+// Switches make the faults.
+static void links_check(struct reader *r)
+{
+	const struct topology *t = r->topology;
+
+	for (unsigned int i = 0; i < t->nr_links; i++) {
+		const struct topology_link *l = &t->link[i];
+		struct topology_faults_text faults;
+
+		topology_faults(l, &faults);
+		if (faults.text[0] && !t->node[l->end[0].node].is_switch &&
+		    !t->node[l->end[1].node].is_switch)
+			reader_error(r, l->place,
+				     "expected no faults on a link between hosts, which has no "
+				     "switch to make them");
+	}
+}
+
 int topology_check_netns(struct topology *t, bool with_jobs, FILE *errors)
 {
 	struct reader r = { .topology = t, .document = t->document, .errors = errors };
 
 	runnable_check(&r);
-	for (unsigned int i = 0; i < t->nr_links; i++)
-		if (t->link[i].delay_given || t->link[i].rate_given)
-			reader_error(&r, t->link[i].place,
-				     "the netns fabric has no delay/rate; remove them");
+	links_check(&r);
 	if (with_jobs && t->nr_jobs == 0)
 		reader_error(&r, (struct topology_place){ 0, 0 }, "expected jobs to run, not none");
 	return r.nr_errors ? -1 : 0;

@@ -272,10 +272,8 @@ void reader_read_delay(struct reader *r, yaml_node_t *n, void *to)
 void reader_read_rate(struct reader *r, yaml_node_t *n, void *to)
 {
 	static const struct unit units[] = {
-		{ "M", 1e6 },
-		{ "G", 1e9 },
-		{ "K", 1e3 },
-		{ NULL, 0 },
+		{ "M", 1e6 },	 { "G", 1e9 },	  { "K", 1e3 }, { "Mbit", 1e6 },
+		{ "Gbit", 1e9 }, { "Kbit", 1e3 }, { NULL, 0 },
 	};
 	double v;
 

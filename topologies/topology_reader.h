@@ -97,6 +97,8 @@ void reader_read_job(struct reader *r, yaml_node_t *n);
  */
 void reader_tree(struct reader *r);
 void reader_tree_jobs(struct reader *r);
+/* topology_faults.c: what a switch would refuse of a link's faults. */
+void reader_check_faults(struct reader *r, const struct topology_link *l);
 /* topology_check.c: what no single key can tell; also chooses addresses. */
 void reader_complete(struct reader *r);
 

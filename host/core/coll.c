@@ -6,16 +6,20 @@
 #include <string.h>
 
 #include "host/core/lane.h"
+#include "proto/crc32c.h"
 
 struct op {
 	struct wire_desc desc;
 	uint8_t desc_bytes[WIRE_DESC];
 	uint32_t crc;
 	uint8_t form, kind, width;
-	uint32_t per;	  /* elements of a data chunk */
-	uint64_t e_first; /* segment of the epoch */
-	uint64_t nr_segs, nr_chunks;
-	uint64_t left; /* E and D results not taken */
+	uint32_t per;		     /* elements of a data chunk */
+	uint64_t e_first;	     /* segment of the epoch */
+	uint64_t nr_segs, nr_chunks; /* nr_chunks: CLOSE is the last, if there is one */
+	uint64_t left;		     /* E and D results not taken */
+	bool close;
+	/* The sums of CLOSE: over what was sent, over what was taken, and what came back as the total. */
+	uint32_t sent[2], taken[2], closed[2];
 };
 
 /* A segment between its first E transmission and its last data result. */
@@ -137,10 +141,12 @@ int coll_start(struct coll *c, const struct coll_args *args)
 	op->desc.p = c->epoch.p;
 	op->desc.width = args->width;
 	wire_desc_build(op->desc_bytes, &op->desc);
-	op->crc = wire_crc32c(op->desc_bytes, WIRE_DESC);
+	op->crc = crc32c(op->desc_bytes, WIRE_DESC);
 	if (args->form != COLL_OPEN) {
 		op->per = c->epoch.p / (uint32_t)op->width;
 		op->nr_chunks = div_up(count, op->per);
+		op->close = c->epoch.check && args->kind == WIRE_ADD32 && count;
+		op->nr_chunks += op->close;
 	}
 	if (args->form == COLL_FLOAT && count)
 		op->nr_segs = div_up(count, seg_elements(c));
@@ -149,15 +155,12 @@ int coll_start(struct coll *c, const struct coll_args *args)
 	return (int)(c->op_next++ % COLL_OPS);
 }
 
-/* Chunks of one segment. */
+/* Chunks of one segment: CLOSE is one of the last, full or not. */
 static uint64_t seg_chunks(const struct op *op, uint64_t index)
 {
-	uint64_t left;
-
-	if (op->form != COLL_FLOAT)
-		return op->nr_chunks;
-	left = op->nr_chunks - index * COLL_SEG_CHUNKS;
-	return left < COLL_SEG_CHUNKS ? left : COLL_SEG_CHUNKS;
+	if (index + 1 < op->nr_segs)
+		return COLL_SEG_CHUNKS;
+	return op->nr_chunks - index * COLL_SEG_CHUNKS;
 }
 
 static struct seg *seg_at(struct coll *c, uint64_t segment)
@@ -165,10 +168,17 @@ static struct seg *seg_at(struct coll *c, uint64_t segment)
 	return &c->segs[segment % COLL_SEGS];
 }
 
-/* The segment of a data chunk. */
+/* The segment, in its operation, of a data chunk. */
+static uint64_t seg_index(const struct op *op, uint64_t index)
+{
+	const uint64_t segment = index / COLL_SEG_CHUNKS;
+
+	return segment < op->nr_segs ? segment : op->nr_segs - 1;
+}
+
 static struct seg *seg_of(struct coll *c, const struct op *op, uint64_t index)
 {
-	return seg_at(c, op->e_first + (op->form == COLL_FLOAT ? index / COLL_SEG_CHUNKS : 0));
+	return seg_at(c, op->e_first + seg_index(op, index));
 }
 
 static uint32_t pad32(uint64_t n)
@@ -202,6 +212,28 @@ static void chunk_e(struct coll *c, const struct flight *f, struct coll_chunk *o
 	};
 }
 
+static bool chunk_closes(const struct op *op, const struct flight *f)
+{
+	return op->close && f->index + 1 == op->nr_chunks;
+}
+
+static void chunk_close(struct coll *c, const struct flight *f, struct coll_chunk *out)
+{
+	const struct op *op = &c->ops[f->op];
+
+	*out = (struct coll_chunk){
+		.lane = COLL_D,
+		.op = f->op,
+		.close = true,
+		.kind = op->kind,
+		.slot = (uint16_t)lane_slot(&c->lane[COLL_D], f),
+		.round = (uint32_t)lane_round(&c->lane[COLL_D], f->g),
+		.desc = op->crc,
+		.len = WIRE_PAD,
+		.first = op->desc.count,
+	};
+}
+
 static void chunk_d(struct coll *c, const struct flight *f, struct coll_chunk *out)
 {
 	const struct op *op = &c->ops[f->op];
@@ -232,6 +264,8 @@ static void chunk_of(struct coll *c, unsigned lane, const struct flight *f, stru
 {
 	if (lane == COLL_E)
 		chunk_e(c, f, out);
+	else if (chunk_closes(&c->ops[f->op], f))
+		chunk_close(c, f, out);
 	else
 		chunk_d(c, f, out);
 }
@@ -281,8 +315,7 @@ static bool d_ready(struct coll *c)
 	if (c->d_op == c->op_next || c->lane[COLL_D].flying >= c->window || !c->ahead)
 		return false;
 	op = op_at(c, c->d_op);
-	if (c->d_op == c->e_op &&
-	    (op->form != COLL_FLOAT || c->d_index / COLL_SEG_CHUNKS >= c->e_index))
+	if (c->d_op == c->e_op && seg_index(op, c->d_index) >= c->e_index)
 		return false; /* not even its E chunk was sent */
 	return seg_of(c, op, c->d_index)->agreed && lane_free(&c->lane[COLL_D]);
 }
@@ -300,8 +333,9 @@ static void d_send(struct coll *c, struct coll_chunk *out, uint64_t now_ns)
 	lane->flying++;
 	c->ahead--;
 	lane_send(lane, f, now_ns);
-	chunk_d(c, f, out);
+	chunk_of(c, COLL_D, f, out);
 	out->fresh = true;
+	out->counted = c->ops[f->op].close && !out->close;
 	if (++c->d_index == op_at(c, c->d_op)->nr_chunks) {
 		c->d_index = 0;
 		c->d_op++;
@@ -376,6 +410,16 @@ static void coll_sample(struct coll *c, unsigned l, const struct flight *f, uint
 		rtt_sample(&c->rtt, now_ns - f->sent_ns, now_ns);
 }
 
+/* A data result: that of CLOSE is kept, others will be counted. */
+static void op_taken(struct op *op, const struct wire_msg *msg, struct coll_chunk *chunk)
+{
+	chunk->counted = op->close && !chunk->close;
+	if (!chunk->close)
+		return;
+	op->closed[0] = wire_get32(msg->payload);
+	op->closed[1] = wire_get32(msg->payload + 4);
+}
+
 static void seg_done(struct seg *seg)
 {
 	if (seg->agreed && !seg->d_left)
@@ -394,7 +438,7 @@ enum coll_verdict coll_input(struct coll *c, const struct wire_msg *msg, struct 
 		return COLL_DROPPED;
 	}
 	chunk_of(c, l, f, chunk);
-	if (msg->kind != chunk->kind || msg->desc != chunk->desc ||
+	if (msg->kind != chunk->kind || msg->desc != chunk->desc || msg->sealed != c->epoch.check ||
 	    (msg->len != chunk->len && !(msg->flags & WIRE_EMPTY))) {
 		c->stats.dropped++;
 		return COLL_DROPPED;
@@ -405,6 +449,8 @@ enum coll_verdict coll_input(struct coll *c, const struct wire_msg *msg, struct 
 	if (l == COLL_E && memcmp(msg->payload, c->ops[seg->op].desc_bytes, WIRE_DESC))
 		return COLL_MISMATCH;
 
+	/* After that many timeouts without any result it is a rank that is late. */
+	chunk->again = f->tries > 1 && !lane_probing(&c->lane[l]);
 	coll_sample(c, l, f, now_ns);
 	lost = lane_take(&c->lane[l], f, c->window);
 	c->stats.taken++;
@@ -417,6 +463,7 @@ enum coll_verdict coll_input(struct coll *c, const struct wire_msg *msg, struct 
 		seg_done(seg);
 		return COLL_TAKEN_E;
 	}
+	op_taken(&c->ops[seg->op], msg, chunk);
 	if (lost && f->seq >= c->recovered)
 		window_cut(c, c->window - c->window / 8);
 	else
@@ -424,6 +471,33 @@ enum coll_verdict coll_input(struct coll *c, const struct wire_msg *msg, struct 
 	seg->d_left--;
 	seg_done(seg);
 	return COLL_TAKEN_D;
+}
+
+void coll_count(struct coll *c, const struct coll_chunk *chunk, const uint32_t sums[2])
+{
+	struct op *op = &c->ops[chunk->op];
+	uint32_t *to = chunk->fresh ? op->sent : op->taken;
+	const uint32_t first = (uint32_t)chunk->first;
+
+	/* Element first + i has weight 2 (first + i) + 1. */
+	to[0] += sums[0];
+	to[1] += (2 * first + 1) * sums[0] + 2 * sums[1];
+}
+
+void coll_close(const struct coll *c, const struct coll_chunk *chunk, uint8_t *payload)
+{
+	const struct op *op = &c->ops[chunk->op];
+
+	memset(payload, 0, WIRE_PAD);
+	wire_put32(payload, op->sent[0]);
+	wire_put32(payload + 4, op->sent[1]);
+}
+
+bool coll_verified(const struct coll *c, int i)
+{
+	const struct op *op = &c->ops[i];
+
+	return !op->close || (op->taken[0] == op->closed[0] && op->taken[1] == op->closed[1]);
 }
 
 void coll_answer(struct coll *c, const struct wire_status *status, uint16_t slot, uint32_t round,

@@ -7,6 +7,9 @@
  * 128 P elements; all others have one segment, whose E chunk is the descriptor alone (OPEN).  Data flows only
  * after the segment's E result is taken.  Rules R1 to R6 of docs/protocol.md, "Chunks and lanes".
  *
+ * With CHECK a sum (ADD32) has one data chunk more, CLOSE, at the end of its last segment: two sums over all
+ * that the rank sent.  Their totals must be those over the results.
+ *
  * The machine owns no user data.  coll_output() says which chunks go now and where their elements lie;
  * coll_input() says where a result's elements belong.  The engine quantises and dequantises.
  */
@@ -43,6 +46,7 @@ struct coll_epoch {
 	uint64_t epoch;
 	uint16_t wid;
 	uint16_t slots, p; /* agreed, at most those of the params */
+	bool check;	   /* WIRE_JOB_CHECK: what is sent and taken is sealed, sums are closed */
 };
 
 struct coll_args {
@@ -60,7 +64,10 @@ struct coll_chunk {
 	uint8_t op;   /* as coll_start() returned */
 	bool fresh; /* first transmission; for lane E: the engine fills the exponents at e + WIRE_E_EXP and marks
 			    the origin, everything else in e is there */
-	bool probe;   /* nothing has come back for long: also send KEEPALIVE(slot, round) */
+	bool probe; /* nothing has come back for long: also send KEEPALIVE(slot, round) */
+	bool close; /* the CLOSE chunk: coll_close() has its payload; as a result nothing is to be done */
+	bool again; /* a result that came because the chunk was sent again, not because a rank was late */
+	bool counted; /* coll_count() wants the sums of the payload that is sent or was taken */
 	uint8_t kind; /* header fields */
 	uint8_t flags;
 	uint16_t slot;
@@ -104,12 +111,23 @@ unsigned coll_output(struct coll *coll, struct coll_chunk *out, unsigned max, ui
 enum coll_verdict coll_input(struct coll *coll, const struct wire_msg *msg,
 			     struct coll_chunk *chunk, uint64_t now_ns);
 
+/*
+ * With CHECK: the words of a chunk's payload as first sent, or of a result: sums[0] of w[i], sums[1]
+ * of i * w[i].  Once for each chunk that is `counted`, in the order in which coll_output() gave
+ * them, and before the payload of a CLOSE chunk is asked for.
+ */
+void coll_count(struct coll *coll, const struct coll_chunk *chunk, const uint32_t sums[2]);
+/* The payload of a CLOSE chunk, WIRE_PAD bytes: the same each time. */
+void coll_close(const struct coll *coll, const struct coll_chunk *chunk, uint8_t *payload);
+
 /* A STATUS with (slot, round) that answered a KEEPALIVE sent at sent_ns. */
 void coll_answer(struct coll *coll, const struct wire_status *status, uint16_t slot, uint32_t round,
 		 uint64_t sent_ns, uint64_t now_ns);
 
 /* The oldest outstanding operation if it is complete: its index, once; -1 otherwise.  In order. */
 int coll_finish(struct coll *coll);
+/* Whether the results of a finished operation are the sums of what the ranks sent, as far as CLOSE tells. */
+bool coll_verified(const struct coll *coll, int op);
 unsigned coll_outstanding(const struct coll *coll);
 /* The oldest outstanding operation, -1: none. */
 int coll_oldest(const struct coll *coll);

@@ -34,7 +34,8 @@ void session_init(struct session *s, const struct session_params *params, uint64
 	assert(len > 0 && len <= WIRE_NAME);
 	*s = (struct session){
 		.join = { .inc = params->inc,
-			  .flags = params->p_fixed ? WIRE_JOB_CHUNK_FIXED : 0,
+			  .flags = (params->p_fixed ? WIRE_JOB_CHUNK_FIXED : 0) |
+				   (params->check ? WIRE_JOB_CHECK : 0),
 			  .world = params->world,
 			  .slots = params->slots,
 			  .p = params->p,

@@ -60,6 +60,7 @@ struct session_params {
 	uint16_t slots; /* S wanted */
 	uint16_t p;	/* P at most */
 	bool p_fixed;	/* the user asked for this P */
+	bool check;	/* WIRE_JOB_CHECK */
 	uint16_t port, nr_ports;
 	uint64_t join_timeout_ns; /* 0: never */
 };

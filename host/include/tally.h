@@ -50,7 +50,7 @@ typedef struct tally_config tally_config_t;   /* options, before tally_open() */
 	X(PEER, -6, "a rank died, restarted or was replaced")                                      \
 	X(MISMATCH, -7, "ranks disagree on the operation or the job")                              \
 	X(OVERFLOW, -8, "a saturating integer sum did not fit")                                    \
-	X(PROTOCOL, -9, "the switch speaks another protocol version or lost its state")            \
+	X(PROTOCOL, -9, "another protocol version, lost state, or a sum that was corrupted")       \
 	X(SYSTEM, -10, "a system call failed")                                                     \
 	X(DEVICE, -11, "the GPU runtime failed")                                                   \
 	X(ABORTED, -12, "aborted by tally_abort()")                                                \
@@ -121,7 +121,11 @@ struct tally_result {
 	size_t size;	    /* sizeof(struct tally_result), set by the caller */
 	uint64_t nonfinite; /* elements delivered as NaN because some rank's block had Inf or NaN */
 	int32_t nonfinite_rank; /* the lowest such rank, -1: none */
-	uint64_t time_ns;	/* from post to completion */
+	uint64_t time_ns;	/* from post to completion: the sum of the four below */
+	uint64_t wait_ns; /* nothing to do, for others or the network, or nobody called the library */
+	uint64_t wire_ns;	/* moving packets */
+	uint64_t retransmit_ns; /* nothing came until something had been sent again */
+	uint64_t convert_ns;	/* quantising and dequantising */
 };
 TALLY_API int tally_get_result(const tally_request_t *req, struct tally_result *result);
 

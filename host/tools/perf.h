@@ -53,7 +53,7 @@ struct perf_error {
 struct perf_totals {
 	uint64_t bytes;
 	uint64_t time_ns, cpu_ns;
-	uint64_t wait_ns, wire_ns, convert_ns;
+	uint64_t wait_ns, wire_ns, retransmit_ns, convert_ns;
 	uint64_t wall_ns;  /* operations and what is done between them */
 	uint64_t delay_ns; /* of wall_ns: ready to run but without a CPU, from the kernel */
 	struct perf_error error;
@@ -80,8 +80,8 @@ struct perf_summary {
 	uint64_t retransmits; /* of all ranks, since the job was joined */
 	double rtt_us;
 	double cpu_ns_per_byte;
-	double wait, wire, convert; /* shares of the time of the operations, 0..1 */
-	double delay;		    /* share of the run without a CPU */
+	double wait, wire, retransmit, convert; /* shares of the operations' time, 0..1 */
+	double delay;				/* share of the run without a CPU */
 	bool interrupted;
 };
 

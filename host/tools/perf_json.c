@@ -49,10 +49,11 @@ static void perf_json_summary(FILE *file, const struct perf_summary *summary, bo
 	fprintf(file,
 		" \"avg_busbw_gbs\": %.6f, \"retransmissions\": %" PRIu64
 		", \"rtt_us\": %.3f, \"cpu_ns_per_byte\": %.4f,\n"
-		" \"wait\": %.4f, \"wire\": %.4f, \"convert\": %.4f, \"without_cpu\": %.4f, "
+		" \"wait\": %.4f, \"wire\": %.4f, \"retransmit\": %.4f, \"convert\": %.4f, "
+		"\"without_cpu\": %.4f, "
 		"\"interrupted\": %s\n",
 		summary->avg_busbw, summary->retransmits, summary->rtt_us, summary->cpu_ns_per_byte,
-		summary->wait, summary->wire, summary->convert, summary->delay,
+		summary->wait, summary->wire, summary->retransmit, summary->convert, summary->delay,
 		summary->interrupted ? "true" : "false");
 }
 

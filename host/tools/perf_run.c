@@ -71,14 +71,12 @@ static int perf_barrier(struct perf_rank *rank)
 /* One operation, and what it cost. */
 static int perf_operate(struct perf_rank *rank, const struct tally_args *args, uint64_t *time_ns)
 {
-	struct tally_stats before = { .size = sizeof(before) }, after = { .size = sizeof(after) };
+	struct tally_result result = { .size = sizeof(result) };
 	struct perf_totals *totals = &rank->totals;
 	tally_request_t *req = NULL;
 	uint64_t start, cpu;
-	int err = tally_get_stats(rank->comm, &before);
+	int err;
 
-	if (err != TALLY_OK)
-		return perf_fail_comm(rank, err);
 	cpu = perf_clock(CLOCK_THREAD_CPUTIME_ID);
 	start = perf_clock(CLOCK_MONOTONIC);
 	err = tally_allreduce(rank->comm, args, &req);
@@ -86,20 +84,20 @@ static int perf_operate(struct perf_rank *rank, const struct tally_args *args, u
 		err = tally_wait(req, -1);
 	*time_ns = perf_clock(CLOCK_MONOTONIC) - start;
 	cpu = perf_clock(CLOCK_THREAD_CPUTIME_ID) - cpu;
+	if (err == TALLY_OK)
+		err = tally_get_result(req, &result);
 	if (err != TALLY_OK)
 		perf_fail_comm(rank, err);
 	tally_release(req);
 	if (err != TALLY_OK)
 		return -1;
-	err = tally_get_stats(rank->comm, &after);
-	if (err != TALLY_OK)
-		return perf_fail_comm(rank, err);
 	totals->cpu_ns += cpu;
 	totals->time_ns += *time_ns;
 	totals->bytes += args->count * sizeof(int32_t);
-	totals->wait_ns += after.wait_ns - before.wait_ns;
-	totals->wire_ns += after.wire_ns - before.wire_ns;
-	totals->convert_ns += after.convert_ns - before.convert_ns;
+	totals->wait_ns += result.wait_ns;
+	totals->wire_ns += result.wire_ns;
+	totals->retransmit_ns += result.retransmit_ns;
+	totals->convert_ns += result.convert_ns;
 	return 0;
 }
 

@@ -97,7 +97,7 @@ int perf_share_summary(struct perf_rank *rank, struct perf_summary *summary)
 	struct tally_stats stats = { .size = sizeof(stats) };
 	float errors[2] = { perf_finite(totals->error.max_part),
 			    perf_finite(totals->error.max_share) };
-	float means[6];
+	float means[7];
 	int32_t retransmits;
 	int err = tally_get_stats(rank->comm, &stats);
 
@@ -110,7 +110,8 @@ int perf_share_summary(struct perf_rank *rank, struct perf_summary *summary)
 	means[3] = perf_ratio(totals->convert_ns, totals->time_ns);
 	means[4] = perf_ratio(totals->delay_ns, totals->wall_ns);
 	means[5] = (float)stats.rtt_ns / 1e3f;
-	err = perf_reduce(rank, means, 6, TALLY_F32, TALLY_AVG);
+	means[6] = perf_ratio(totals->retransmit_ns, totals->time_ns);
+	err = perf_reduce(rank, means, 7, TALLY_F32, TALLY_AVG);
 	if (err == TALLY_OK)
 		err = perf_reduce(rank, errors, 2, TALLY_F32, TALLY_MAX);
 	if (err == TALLY_OK)
@@ -125,6 +126,7 @@ int perf_share_summary(struct perf_rank *rank, struct perf_summary *summary)
 	summary->convert = (double)means[3];
 	summary->delay = (double)means[4];
 	summary->rtt_us = (double)means[5];
+	summary->retransmit = (double)means[6];
 	summary->max_part = (double)errors[0];
 	summary->max_share = (double)errors[1];
 	summary->retransmits = (uint64_t)retransmits;

@@ -108,6 +108,10 @@ static void perf_table_limit(const struct perf_summary *summary)
 		what = "the wire (moving packets in and out)";
 		most = summary->wire;
 	}
+	if (summary->retransmit > most) {
+		what = "waiting for what had to be sent again";
+		most = summary->retransmit;
+	}
 	if (summary->convert > most) {
 		what = "conversion (float to integer and back)";
 		most = summary->convert;
@@ -144,8 +148,10 @@ void perf_table_foot(const struct perf_rank *rank, const struct perf_summary *su
 	printf("# Retransmissions      : %" PRIu64 "\n", summary->retransmits);
 	printf("# Round trip           : %.1f us\n", summary->rtt_us);
 	printf("# CPU time             : %.2f ns per byte and rank\n", summary->cpu_ns_per_byte);
-	printf("# Share of time        : wait %.0f %%, wire %.0f %%, convert %.0f %%\n",
-	       100 * summary->wait, 100 * summary->wire, 100 * summary->convert);
+	printf("# Share of time        : wait %.0f %%, wire %.0f %%, retransmit %.0f %%, convert "
+	       "%.0f %%\n",
+	       100 * summary->wait, 100 * summary->wire, 100 * summary->retransmit,
+	       100 * summary->convert);
 	perf_table_limit(summary);
 	if (summary->interrupted)
 		puts("# Interrupted");

@@ -35,6 +35,7 @@ struct transport_params {
 	uint16_t local_port;		/* udp; 0: any */
 	uint16_t p;			/* largest P wanted, 0: what the path carries */
 	uint16_t slots;			/* S wanted */
+	uint16_t trailer;		/* bytes behind the payload of each chunk */
 	void (*note)(const char *text); /* told once about a fallback; may be NULL */
 };
 

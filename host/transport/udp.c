@@ -40,6 +40,7 @@ struct udp {
 	int fd, event;
 	bool gso;
 	bool blocked; /* the last send() found the socket full */
+	uint16_t trailer;
 	void (*note)(const char *text);
 	/* Packets built, back to back; reset when all are taken. */
 	uint8_t *tx;
@@ -161,7 +162,7 @@ static void udp_path(struct udp *udp)
 
 	if (getsockopt(udp->fd, IPPROTO_IP, IP_MTU, &mtu, &len) != 0)
 		mtu = 1500;
-	mtu = (mtu - UDP_HEADERS - WIRE_HEADER) / WIRE_P_MIN * WIRE_P_MIN;
+	mtu = (mtu - UDP_HEADERS - WIRE_HEADER - udp->trailer) / WIRE_P_MIN * WIRE_P_MIN;
 	if (mtu > WIRE_P_MAX)
 		mtu = WIRE_P_MAX;
 	udp->base.p = (uint16_t)(mtu < WIRE_P_MIN ? WIRE_P_MIN : mtu);
@@ -169,7 +170,7 @@ static void udp_path(struct udp *udp)
 
 static size_t udp_packet_max(const struct udp *udp)
 {
-	return WIRE_HEADER + (size_t)udp->base.p;
+	return WIRE_HEADER + (size_t)udp->base.p + udp->trailer;
 }
 
 /*
@@ -508,6 +509,7 @@ static int udp_open(struct transport **out, const struct transport_params *param
 	udp->fd = -1;
 	udp->event = -1;
 	udp->note = params->note;
+	udp->trailer = params->trailer;
 	rc = udp_setup(udp, params, error);
 	if (rc < 0) {
 		udp_close(&udp->base);

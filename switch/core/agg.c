@@ -14,6 +14,7 @@ enum counter agg_wire_error(enum wire_error error)
 		[WIRE_BAD_KIND] = COUNTER_bad_kind,
 		[WIRE_BAD_FLAG] = COUNTER_bad_flag,
 		[WIRE_BAD_LENGTH] = COUNTER_bad_length,
+		[WIRE_BAD_CRC] = COUNTER_bad_crc,
 		[WIRE_BAD_FIELD] = COUNTER_bad_field,
 	};
 
@@ -209,7 +210,8 @@ void agg_answer_with(struct agg *agg, const struct agg_in *in, struct job *job,
 		.round = in->msg.round,
 		.wid = in->msg.wid,
 	};
-	uint16_t len = in->msg.len < WIRE_P_MAX ? (uint16_t)in->msg.len : WIRE_P_MAX;
+	const uint32_t most = WIRE_MSG_MAX - WIRE_HEADER;
+	uint16_t len = (uint16_t)(in->msg.len < most ? in->msg.len : most);
 	struct outbox_room room = { .len = len };
 
 	/* So that a path too small for the chunks shows at the JOIN already. */

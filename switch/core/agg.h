@@ -64,7 +64,7 @@ struct agg {
 	const struct add_ops *ops;
 	uint64_t last_epoch; /* the highest given, or heard of */
 	uint64_t boot_ns;
-	uint16_t p_max;
+	uint16_t p_max, p_check; /* p_check: of jobs with CHECK */
 	bool strict_ports;
 	struct agg_parent parent;
 	struct outbox outbox;
@@ -102,6 +102,23 @@ enum counter agg_up_result(struct agg *agg, struct agg_in *in);
 enum counter agg_up_status(struct agg *agg, struct agg_in *in);
 
 /* Shared by the handlers. */
+
+/* Whether DATA and RESULT of the job are sealed. */
+static inline bool agg_checks(const struct job *job)
+{
+	return job->flags & WIRE_JOB_CHECK;
+}
+/* The length of a message whose header and len bytes of payload are at data; seals it first if the
+ * job wants that. */
+static inline uint32_t agg_seal(const struct job *job, uint8_t *data, uint32_t len)
+{
+	return agg_checks(job) ? wire_seal(data, len) : WIRE_HEADER + len;
+}
+/* The largest P of a job with these flags. */
+static inline uint16_t agg_p_max(const struct agg *agg, uint16_t flags)
+{
+	return flags & WIRE_JOB_CHECK ? agg->p_check : agg->p_max;
+}
 
 struct agg_cause {
 	uint8_t cause; /* enum wire_cause */

@@ -119,7 +119,7 @@ static enum counter data_result(struct agg *agg, struct agg_in *in, const struct
 	in->msg.desc = result->desc;
 	in->msg.wid = WIRE_WID_NONE;
 	wire_build(pkt->data, &in->msg);
-	pkt->len = WIRE_HEADER + (uint32_t)result->len;
+	pkt->len = agg_seal(job, pkt->data, result->len);
 	pkt->verdict = (uint8_t)verdict;
 	pkt->job = (uint16_t)(job - agg->table.jobs);
 	return verdict == PIPE_REPLY ? COUNTER_repeated : COUNTER_completed;
@@ -137,7 +137,7 @@ static enum counter data_partial(struct agg *agg, struct agg_in *in, const struc
 	in->msg.desc = sum->desc;
 	in->msg.wid = job->range.first;
 	wire_build(pkt->data, &in->msg);
-	pkt->len = WIRE_HEADER + (uint32_t)sum->len;
+	pkt->len = agg_seal(job, pkt->data, sum->len);
 	pkt->verdict = PIPE_UP;
 	pkt->job = (uint16_t)(job - agg->table.jobs);
 	return counter;
@@ -159,6 +159,7 @@ static enum counter data_add(struct agg *agg, struct agg_in *in, struct job *job
 	struct slot_input add = {
 		.epoch = msg->epoch,
 		.all = job->all,
+		.now_ns = in->now->now_ns,
 		.round = msg->round,
 		.desc = msg->desc,
 		.wid = (uint16_t)i,
@@ -167,7 +168,7 @@ static enum counter data_add(struct agg *agg, struct agg_in *in, struct job *job
 		.flags = msg->flags,
 		.leaf = agg_is_leaf(agg),
 		.payload = in->pkt->data + WIRE_HEADER,
-		.cap = in->pkt->cap - WIRE_HEADER,
+		.cap = in->pkt->cap - WIRE_HEADER - (agg_checks(job) ? WIRE_CRC : 0),
 	};
 
 	switch (slot_add(slot, agg_values(agg, job, msg->slot), job->stride, agg->ops, &add)) {
@@ -207,6 +208,9 @@ enum counter agg_data(struct agg *agg, struct agg_in *in)
 		return COUNTER_bad_flag;
 	if (msg->slot >= job->lease_nr)
 		return COUNTER_bad_slot;
+	/* wire_parse() has seen to it that a seal is right. */
+	if (msg->sealed != agg_checks(job))
+		return COUNTER_bad_length;
 	if (msg->len > job->p)
 		return COUNTER_no_room;
 	if (msg->round >= WIRE_ROUND_END)

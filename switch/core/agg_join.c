@@ -130,6 +130,7 @@ static bool join_ranges_fit(const struct joining *j)
 static struct refusal join_unfit(const struct joining *j)
 {
 	const struct wire_join *join = &j->join;
+	const uint16_t p_max = agg_p_max(j->agg, join->flags);
 	struct refusal no = { .cause = WIRE_CAUSE_PARAMETERS, .wid_a = WIRE_WID_NONE };
 
 	if (!join->ranks && j->range.nr > WIRE_WORLD_MAX) {
@@ -148,9 +149,9 @@ static struct refusal join_unfit(const struct joining *j)
 		no.field = WIRE_FIELD_RANGES;
 		no.value_a = wire_range_value(j->range);
 		no.value_b = wire_range_value(j->own);
-	} else if ((join->flags & WIRE_JOB_CHUNK_FIXED) && join->p > j->agg->p_max) {
+	} else if ((join->flags & WIRE_JOB_CHUNK_FIXED) && join->p > p_max) {
 		no.field = WIRE_FIELD_CHUNK;
-		no.value_a = j->agg->p_max;
+		no.value_a = p_max;
 		no.value_b = join->p;
 	} else {
 		no.cause = WIRE_CAUSE_NONE;
@@ -428,11 +429,12 @@ static enum counter join_late(const struct joining *j)
 static bool join_lease(const struct joining *j, uint16_t *wanted)
 {
 	struct job_table *table = &j->agg->table;
+	const uint16_t p_max = agg_p_max(j->agg, j->job->flags);
 	uint16_t p, slots;
 	uint32_t nr_free;
 
 	agg_least(j->job, j->job->joined, &p, &slots);
-	p = j->agg->p_max < p ? j->agg->p_max : p;
+	p = p_max < p ? p_max : p;
 	*wanted = slots;
 	nr_free = job_slots_free(table, p);
 	while (nr_free == 0 && agg_expire(j->agg, AGG_EXPIRED_MS, j->in->now))

@@ -123,12 +123,13 @@ static void end_cause_switch(const struct job *job, const struct wire_status *bo
 	case WIRE_CAUSE_LEFT:
 	case WIRE_CAUSE_PROTOCOL:
 	case WIRE_CAUSE_ROUNDS:
+	case WIRE_CAUSE_RESET:
 	case WIRE_CAUSE_GONE:
+	case WIRE_CAUSE_CORRUPTED:
 		why->cause = body->cause;
 		break;
 	case WIRE_CAUSE_NONE:
 	case WIRE_CAUSE_ABORTED:
-	case WIRE_CAUSE_RESET:
 	case WIRE_CAUSE_PARAMETERS:
 	case WIRE_CAUSE_DUPLICATE_RANK:
 	case WIRE_CAUSE_NO_SLOTS:
@@ -154,6 +155,8 @@ static void end_cause(const struct agg_in *in, const struct job *job,
 		end_cause_switch(job, body, why);
 		return;
 	}
+	if (body->cause == WIRE_CAUSE_CORRUPTED)
+		why->cause = WIRE_CAUSE_CORRUPTED;
 	if (body->cause != WIRE_CAUSE_MISMATCH)
 		return;
 	why->cause = WIRE_CAUSE_MISMATCH;

@@ -69,8 +69,8 @@ static void up_join(const struct agg *agg, const struct job *job, uint64_t base,
 		join->p = job->p;
 		join->slots = job->slots;
 	}
-	if (join->p == 0 || join->p > agg->p_max)
-		join->p = agg->p_max;
+	if (join->p == 0 || join->p > agg_p_max(agg, job->flags))
+		join->p = agg_p_max(agg, job->flags);
 	if (join->slots == 0)
 		join->slots = 1;
 	for (uint64_t left = job->joined; left; left &= left - 1) {
@@ -106,7 +106,8 @@ void agg_up_join(struct agg *agg, struct job *job, uint64_t base, const struct p
 		return;
 	up_join(agg, job, job->epoch - 1, &join);
 	len = wire_join_head(msg, job->range.first, &join);
-	outbox_put_raw(&agg->outbox, &agg->parent.flow, msg, len, WIRE_HEADER + (size_t)join.p);
+	outbox_put_raw(&agg->outbox, &agg->parent.flow, msg, len,
+		       WIRE_HEADER + wire_join_size(&join));
 }
 
 /* A message of zeros about the epoch. */
@@ -355,11 +356,14 @@ enum counter agg_up_result(struct agg *agg, struct agg_in *in)
 
 	if (!job || !job->running || msg->epoch != job->epoch || msg->slot >= job->lease_nr)
 		return COUNTER_up_stale;
+	if (msg->sealed != agg_checks(job))
+		return COUNTER_bad_length;
 	result.all = job->all;
 	if (!slot_result(&agg->slots[job->lease_first + msg->slot], agg_values(agg, job, msg->slot),
 			 job->stride, agg->ops, &result))
 		return COUNTER_up_stale;
 	wire_put16(in->pkt->data + WIRE_OFF_JOB, job->handle);
+	in->pkt->len = agg_seal(job, in->pkt->data, msg->len);
 	in->pkt->verdict = PIPE_MULTICAST;
 	in->pkt->job = (uint16_t)(job - agg->table.jobs);
 	return COUNTER_up_result;

@@ -231,3 +231,19 @@ void fwd_input(struct fwd *fwd, struct fwd_pkt *pkt, uint64_t now_ns)
 	else
 		fwd_ordinary(fwd, pkt, now_ns);
 }
+
+uint32_t fwd_next(const struct fwd *fwd, uint32_t from, uint64_t now_ns,
+		  struct fwd_station *station)
+{
+	for (uint32_t i = from; i < fwd->params.fdb_max; i++) {
+		const struct fwd_entry *entry = &fwd->entries[i];
+
+		if (!fwd_fresh(fwd, entry, now_ns))
+			continue;
+		wire_put48(station->mac, entry->key);
+		station->port = entry->port;
+		station->heard_ns = entry->heard_ns;
+		return i + 1;
+	}
+	return 0;
+}

@@ -48,4 +48,14 @@ size_t fwd_size(const struct fwd_params *params);
 struct fwd *fwd_init(void *mem, const struct fwd_params *params);
 void fwd_input(struct fwd *fwd, struct fwd_pkt *pkt, uint64_t now_ns);
 
+/* An address of ordinary traffic, where and when it was last heard. */
+struct fwd_station {
+	uint8_t mac[FRAME_MAC];
+	uint16_t port;
+	uint64_t heard_ns;
+};
+/* For inspection: the first at place from or behind it; returns the place after it, 0: there is none. */
+uint32_t fwd_next(const struct fwd *fwd, uint32_t from, uint64_t now_ns,
+		  struct fwd_station *station);
+
 #endif

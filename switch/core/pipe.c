@@ -30,7 +30,8 @@ static bool pipe_params_valid(const struct pipe_params *params)
 	if (params->values_bytes > SIZE_MAX / 2 || (params->leaf && params->parent_from == 0))
 		return false;
 	return params->p_max >= WIRE_P_MIN && params->p_max <= WIRE_P_MAX &&
-	       params->p_max % WIRE_P_MIN == 0;
+	       params->p_max % WIRE_P_MIN == 0 && params->p_check <= params->p_max &&
+	       params->p_check % WIRE_P_MIN == 0;
 }
 
 static struct pipe_layout pipe_layout(const struct pipe_params *params)
@@ -93,6 +94,7 @@ struct pipe *pipe_init(void *mem, const struct pipe_params *params, const struct
 	pipe->agg.ops = ops;
 	pipe->agg.boot_ns = boot->now_ns;
 	pipe->agg.p_max = params->p_max;
+	pipe->agg.p_check = params->p_check ? params->p_check : params->p_max;
 	pipe->agg.strict_ports = params->strict_ports;
 	pipe->agg.parent = (struct agg_parent){
 		.here = params->leaf,
@@ -215,6 +217,20 @@ enum counter pipe_gone(struct pipe *pipe, uint32_t ip, uint16_t udp_port,
 	return counter;
 }
 
+bool pipe_reset(struct pipe *pipe, const char *name, uint64_t epoch, const struct pipe_time *now)
+{
+	struct agg_cause why = {
+		.cause = WIRE_CAUSE_RESET,
+		.wid_a = WIRE_WID_NONE,
+		.wid_b = WIRE_WID_NONE,
+	};
+	struct job *job = job_by_name(&pipe->agg.table, name);
+
+	if (!job || !job->running || job->epoch != epoch)
+		return true;
+	return agg_break(&pipe->agg, job, &why, now);
+}
+
 const struct counters *pipe_counters(const struct pipe *pipe)
 {
 	return &pipe->counters;
@@ -230,6 +246,17 @@ const struct job *pipe_job(const struct pipe *pipe, unsigned i)
 const struct slot *pipe_slot(const struct pipe *pipe, const struct job *job, unsigned slot)
 {
 	return slot < job->lease_nr ? &pipe->agg.slots[job->lease_first + slot] : NULL;
+}
+
+const uint8_t *pipe_values(const struct pipe *pipe, const struct job *job, unsigned slot,
+			   unsigned cell)
+{
+	return agg_values(&pipe->agg, job, (uint16_t)slot) + (size_t)cell * job->stride;
+}
+
+bool pipe_is_leaf(const struct pipe *pipe)
+{
+	return agg_is_leaf(&pipe->agg);
 }
 
 const char *pipe_add_name(const struct pipe *pipe)

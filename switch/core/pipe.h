@@ -27,6 +27,7 @@ struct pipe_params {
 	uint32_t slots_max;  /* of all jobs; a job takes WIRE_SE + S */
 	size_t values_bytes; /* pool for the cells' values; a slot takes 2 x P */
 	uint16_t p_max;	     /* largest P the ports carry, multiple of WIRE_P_MIN */
+	uint16_t p_check;    /* the same with WIRE_CRC behind it; 0: p_max */
 	bool strict_ports;   /* identity includes ingress port and MAC */
 	const char *add;     /* name of the add table; NULL: best */
 	/*
@@ -94,11 +95,22 @@ size_t pipe_output(struct pipe *pipe, struct flow *to, uint8_t *buf);
 enum counter pipe_gone(struct pipe *pipe, uint32_t ip, uint16_t udp_port,
 		       const struct pipe_time *now);
 
+/*
+ * The operator ends the epoch of the job of that name, cause RESET, if it runs this one.  False: the
+ * clock has no epoch to give yet.  A leaf asks its parent, at most once a millisecond: whether the epoch
+ * has ended shows in pipe_job().
+ */
+bool pipe_reset(struct pipe *pipe, const char *name, uint64_t epoch, const struct pipe_time *now);
+
 const struct counters *pipe_counters(const struct pipe *pipe);
 
 /* For inspection: the i-th entry of the job table, NULL beyond it or if unused. */
 const struct job *pipe_job(const struct pipe *pipe, unsigned i);
 const struct slot *pipe_slot(const struct pipe *pipe, const struct job *job, unsigned slot);
+/* The values of one of its cells: job->stride bytes. */
+const uint8_t *pipe_values(const struct pipe *pipe, const struct job *job, unsigned slot,
+			   unsigned cell);
+bool pipe_is_leaf(const struct pipe *pipe);
 const char *pipe_add_name(const struct pipe *pipe);
 
 #endif

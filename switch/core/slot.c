@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+WIRE_ASSERT(sizeof(struct slot) == 64, "a slot is a cache line");
+
 static bool cell_is(const struct cell *cell, uint64_t epoch, uint32_t round)
 {
 	return cell->epoch == epoch && cell->round == round;
@@ -34,6 +36,7 @@ static void cell_begin(struct cell *cell, uint8_t *values, const struct add_ops 
 		       const struct slot_input *in)
 {
 	cell->epoch = in->epoch;
+	cell->begin = (in->now_ns >> CELL_TICK) & CELL_BEGIN;
 	cell->round = in->round;
 	cell->desc = in->desc;
 	cell->kind = in->kind;

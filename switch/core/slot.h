@@ -21,21 +21,33 @@
 
 #include "switch/core/add.h"
 
+enum { CELL_TICK = 20, CELL_BEGIN = (1 << 30) - 1 };
+
 struct cell {
 	uint64_t epoch; /* 0: never used */
 	uint64_t have;	/* bit per wid that contributed */
 	uint32_t round;
 	uint32_t desc;
-	uint16_t len;  /* payload bytes */
-	uint8_t kind;  /* enum wire_kind */
-	uint8_t flags; /* WIRE_SATURATED */
-	bool filled;   /* some contribution had values */
-	bool done;     /* once complete, the values are the result; at a leaf: the parent's */
+	uint16_t len;	     /* payload bytes */
+	uint8_t kind;	     /* enum wire_kind */
+	uint8_t flags;	     /* WIRE_SATURATED */
+	uint32_t filled : 1; /* some contribution had values */
+	uint32_t done : 1;   /* once complete, the values are the result; at a leaf: the parent's */
+	/* When the first contribution to the round came, in 2^20 ns: for inspection alone. */
+	uint32_t begin : 30;
 };
 
 struct slot {
 	struct cell cell[2];
 };
+
+/* To about a millisecond, if that was within the last twelve days. */
+static inline uint64_t cell_begin_ns(const struct cell *cell, uint64_t now_ns)
+{
+	uint64_t now = now_ns >> CELL_TICK;
+
+	return (now - ((now - cell->begin) & CELL_BEGIN)) << CELL_TICK;
+}
 
 /*
  * One contribution.  payload has room for cap bytes; COMPLETE and REPEAT overwrite it with the
@@ -44,6 +56,7 @@ struct slot {
 struct slot_input {
 	uint64_t epoch; /* the job's running epoch: checked by the caller */
 	uint64_t all;	/* bits of all members */
+	uint64_t now_ns;
 	uint32_t round, desc;
 	uint16_t wid; /* bit of the member */
 	uint16_t len; /* out, with the sum: its length; so with desc, kind and flags */

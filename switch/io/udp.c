@@ -196,7 +196,7 @@ static void udp_room(struct udp *udp, struct pkt *pkt)
 {
 	struct pkt own;
 
-	if (pkt->len <= WIRE_HEADER + WIRE_PAD && pkt->cap < WIRE_MSG_MAX &&
+	if (pkt->len <= WIRE_HEADER + WIRE_PAD + WIRE_CRC && pkt->cap < WIRE_MSG_MAX &&
 	    pkt_copy(&own, &udp->spares.pool, pkt))
 		*pkt = own;
 }

@@ -60,7 +60,8 @@ case_switch-options()
 		refused 2 '--loss 2: must be a probability' "$switch" $u --loss 2
 		refused 2 '--reorder -1%: must be a probability' "$switch" $u --reorder -1%
 		refused 2 '--impair: there is no port 2' "$switch" $u --impair 2:loss=1%
-		refused 2 '--impair .*unknown key "delay"' "$switch" $u --impair 1:delay=1
+		refused 2 '--impair .*unknown key "late"' "$switch" $u --impair 1:late=1
+		refused 2 '--impair .*delay must be a time' "$switch" $u --impair 1:delay=1
 		refused 2 '--memory 1: must be a size' "$switch" $u --memory 1
 		refused 2 '--slots 3: must be a number from 33' "$switch" $u --slots 3
 		refused 2 '--add abacus: is no arithmetic' "$switch" $u --add abacus

@@ -462,10 +462,10 @@ def memif_port():
     echo = [f for f in out if f[12:14] == b'\x08\0' and f[23] == 1]
     check(len(echo) == 1 and echo[0][34] == 0 and echo[0][42:] == frames[1][42:], 'echo reply')
     udp = [f for f in out if f[12:14] == b'\x08\0' and f[23] == 17]
-    check(len(udp) == 1 and all(w.udp_checksum_ok(f) and f[42] == 0x10 | w.STATUS for f in udp), 'STATUS, one per source and ms')
+    check(len(udp) == 2 and all(w.udp_checksum_ok(f) and f[42] == 0x10 | w.STATUS for f in udp), 'STATUS to JOIN and to DATA')
     for name, nr in ('arp_reply', 1), ('echo_reply', 1), ('join', 1), ('unknown_job', 1), ('udp_checksum', 1):
         check(totals['counter.' + name] == nr, f'{name}: {totals}')
-    check(totals['port.1.driver'] == 'net_memif' and totals_client['port.2.rx'] == 3, f'{totals_client}')
+    check(totals['port.1.driver'] == 'net_memif' and totals_client['port.2.rx'] == 4, f'{totals_client}')
     check(not os.path.exists(path), 'the socket stays behind')
 
 

@@ -65,12 +65,12 @@ flat()
 		{ print }' "$1" >"$tmp/flat.yaml"
 }
 
-for size in 2x2 4x8; do
-	flat "topologies/two-level-$size.yaml"
-	sums "tree-flat-$size" '' "$tmp/flat.yaml"
+for tree in two-level-2x2 two-level-4x8 three-level-2x2x2; do
+	flat "topologies/$tree.yaml"
+	sums "tree-flat-$tree" '' "$tmp/flat.yaml"
 	want=$(hash)
-	sums "tree-$size" "$want" "topologies/two-level-$size.yaml"
-	sums "tree-loss-$size" "$want" "topologies/two-level-$size.yaml" --loss 1%
+	sums "tree-$tree" "$want" "topologies/$tree.yaml"
+	sums "tree-loss-$tree" "$want" "topologies/$tree.yaml" --loss 1%
 done
 flat topologies/two-level-2x2.yaml
 fabric "$tmp/flat.yaml"
@@ -78,7 +78,7 @@ want=$(hash)
 sums tree-faults "$want" topologies/two-level-2x2.yaml --loss 1% --dup 1% --reorder 1% --seed 11
 sums tree-udp "$want" topologies/two-level-2x2.yaml --driver udp
 
-# three NAME: one more level of switches; links and ranks are written the other way round.
+# Links and their ends are written the other way round, and some switches have one member.
 cat >"$tmp/three.yaml" <<'YAML'
 hosts: [h1, h2, h3, h4]
 switches: {s0: , m1: {parent: s0}, m2: , s1: {parent: m1}, s2: {parent: m1}, s3: {parent: m2}}
@@ -97,7 +97,7 @@ jobs:
     ranks: [h1, h2, h3, h4]
     workload: {sizes: [4K, 64K, 1M], dtype: float32, op: sum, iterations: 5, check: 1}
 YAML
-sums tree-three-levels "$want" "$tmp/three.yaml" --loss 1%
+sums tree-uneven "$want" "$tmp/three.yaml" --loss 1%
 
 # What is wrong is said by name.
 sed 's/ranks: \[h1, h2, h3, h4\]/ranks: [h1, h3, h2, h4]/' topologies/two-level-2x2.yaml >"$tmp/order.yaml"

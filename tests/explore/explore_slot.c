@@ -7,7 +7,8 @@
  * every delivery and every step of a worker is tried.  Checked: a result that leaves the switch is
  * the exact sum of its round; the rule's assumptions hold (no gap, no mismatch); and somebody's
  * retransmission has an effect until all are done, so that no run is stuck.  Some contributions are
- * EMPTY, in several patterns.
+ * EMPTY, in several patterns.  In every state a worker also sends what the rule refuses: a round too
+ * early, another length, descriptor, or kind; the slot must say so, and stay as it is.
  *
  * Then the explorer is tried itself: with each of several faults built in, it must find a
  * violation.
@@ -20,7 +21,7 @@
 #include "switch/core/slot.h"
 #include "tests/explore/states.h"
 
-enum { WORKERS = 5, ROUNDS = 6, BYTES = WIRE_PAD, STATES_MAX = 2000000 };
+enum { WORKERS = 5, ROUNDS = 6, BYTES = 2 * WIRE_PAD, STATES_MAX = 2000000 };
 #define EPOCH UINT64_C(9)
 
 struct state {
@@ -147,10 +148,12 @@ static bool deliver(struct explorer *e, struct state *s, unsigned wid, unsigned 
 	};
 	enum slot_verdict verdict;
 
-	if (is_empty(e->pattern, wid, round))
+	if (is_empty(e->pattern, wid, round)) {
 		in.flags = WIRE_EMPTY;
-	else
+		in.len = WIRE_PAD;
+	} else {
 		wire_put32(payload, code(wid, round));
+	}
 	inject(e, s, &in);
 	if (e->fault == FAULT_ONE_BIT)
 		in.desc = 100;
@@ -193,6 +196,54 @@ static void advance(const struct explorer *e, struct state *s, unsigned wid)
 		s->data[wid] |= (uint8_t)(1 << s->round[wid]);
 }
 
+enum intrusion { TOO_EARLY, OTHER_LENGTH, OTHER_DESC, OTHER_KIND, INTRUSIONS };
+
+static void intrude_one(struct explorer *e, const struct state *from, unsigned wid,
+			enum intrusion what)
+{
+	unsigned round = from->round[wid] + (what == TOO_EARLY ? 2 : 0);
+	uint8_t payload[BYTES] = { 0x55 };
+	struct slot_input in = {
+		.epoch = EPOCH,
+		.all = (UINT64_C(1) << e->workers) - 1,
+		.round = round,
+		.desc = round + 100 + (what == OTHER_DESC),
+		.wid = (uint16_t)wid,
+		.len = what == OTHER_LENGTH ? WIRE_PAD : BYTES,
+		.kind = what == OTHER_KIND ? WIRE_MAX32 : WIRE_ADD32,
+		.payload = payload,
+		.cap = BYTES,
+	};
+	enum slot_verdict verdict;
+	struct state s;
+
+	memcpy(&s, from, sizeof(s));
+	verdict = slot_add(&s.slot, s.values, BYTES, &add_scalar, &in);
+	if (verdict != (what == TOO_EARLY ? SLOT_GAP : SLOT_MISMATCH))
+		e->violation = "what must be refused is not";
+	else if (memcmp(&s, from, sizeof(s)) != 0)
+		e->violation = "what is refused changes the slot";
+}
+
+/* Each is only wrong if nobody has done the same, and the worker is awaited. */
+static void intrude(struct explorer *e, const struct state *from, unsigned wid)
+{
+	unsigned round = from->round[wid];
+	const struct cell *cell = &from->slot.cell[round & 1];
+	const struct cell *before = &from->slot.cell[(round + 1) & 1];
+
+	if (e->fault != FAULT_NONE)
+		return;
+	if (before->epoch != EPOCH || before->round != round + 1)
+		intrude_one(e, from, wid, TOO_EARLY);
+	if (cell->epoch != EPOCH || cell->round != round || (cell->have >> wid & 1))
+		return;
+	intrude_one(e, from, wid, OTHER_DESC);
+	intrude_one(e, from, wid, OTHER_KIND);
+	if (cell->filled)
+		intrude_one(e, from, wid, OTHER_LENGTH);
+}
+
 /* Tries everything that may happen next to the i-th state. */
 static void expand(struct explorer *e, size_t i)
 {
@@ -205,6 +256,8 @@ static void expand(struct explorer *e, size_t i)
 		unsigned round = from.round[wid];
 
 		done = done && round == e->rounds;
+		if (round < e->rounds)
+			intrude(e, &from, wid);
 		for (unsigned r = 0; r < e->rounds && !e->violation; r++) {
 			if (!(from.data[wid] >> r & 1))
 				continue;

@@ -118,6 +118,8 @@ static void place_load(const struct explorer *e, unsigned sw, const struct place
 static void place_store(const struct explorer *e, unsigned sw, struct place *place)
 {
 	memcpy(&place->slot, place_slot(e, sw), sizeof(place->slot));
+	/* When a round began decides nothing. */
+	place->slot.cell[0].begin = place->slot.cell[1].begin = 0;
 	for (unsigned cell = 0; cell < 2; cell++)
 		memcpy(place->values[cell], place_values(e, sw, cell), BYTES);
 }

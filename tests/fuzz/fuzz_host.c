@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// fuzz_host.c - a rank's machines under any STATUS and RESULT: no operation ends too early.
+// fuzz_host.c - a rank's machines under any STATUS and RESULT: no operation ends too early.  Inputs of
+// odd length have CHECK.
 #include <string.h>
 
 #include "host/core/coll.h"
@@ -12,7 +13,9 @@ struct fuzz_host {
 	struct session session;
 	struct coll *coll;
 	uint64_t now_ns, left[COLL_OPS]; /* chunks of the operation that were not delivered */
-	bool in_epoch;
+	bool in_epoch, check;
+	bool raw;   /* results may be anything */
+	uint32_t p; /* of the epoch; a later STATUS may claim another */
 };
 
 static void begin(struct fuzz_host *h)
@@ -22,13 +25,15 @@ static void begin(struct fuzz_host *h)
 					  .epoch = h->session.epoch,
 					  .wid = RANK,
 					  .slots = st->slots,
-					  .p = st->p };
+					  .p = st->p,
+					  .check = h->check };
 
 	if (st->slots < 1 || st->slots > SLOTS || st->p > P || st->p < WIRE_P_MIN) {
 		session_abort(&h->session, WIRE_CAUSE_PROTOCOL, h->now_ns);
 		return;
 	}
 	coll_begin(h->coll, &epoch);
+	h->p = st->p;
 	h->in_epoch = true;
 }
 
@@ -44,6 +49,23 @@ static void happened(struct fuzz_host *h, enum session_event event)
 
 /* --- Messages of the switch ------------------------------------------------------------------- */
 
+/* A rank's element; the sum is what one rank sent. */
+static uint32_t value(uint64_t i)
+{
+	return (uint32_t)(i + 3) * UINT32_C(2654435761);
+}
+
+static void counted(struct fuzz_host *h, const struct coll_chunk *chunk, const uint8_t *payload)
+{
+	uint32_t sums[2] = { 0, 0 };
+
+	for (uint32_t i = 0; i < chunk->count; i++) {
+		sums[0] += wire_get32(payload + 4 * i);
+		sums[1] += i * wire_get32(payload + 4 * i);
+	}
+	coll_count(h->coll, chunk, sums);
+}
+
 static void result(struct fuzz_host *h, const struct wire_msg *msg)
 {
 	struct coll_chunk chunk;
@@ -55,6 +77,8 @@ static void result(struct fuzz_host *h, const struct wire_msg *msg)
 		fuzz_check(chunk.len == msg->len);
 		fuzz_check(chunk.first + chunk.count <= coll_desc(h->coll, chunk.op)->count);
 		h->left[chunk.op]--;
+		if (chunk.counted)
+			counted(h, &chunk, msg->payload);
 		break;
 	case COLL_MISMATCH:
 	case COLL_BROKEN:
@@ -89,7 +113,7 @@ static void status(struct fuzz_host *h, struct fuzz_bytes *bytes)
 				.epoch = 1000 + fuzz_u8(bytes),
 				.wid = RANK };
 	struct wire_status st = { .state = (uint8_t)(1 + how % 4),
-				  .cause = (uint8_t)(how / 4 % 13),
+				  .cause = (uint8_t)(how / 4 % 14),
 				  .wid_a = fuzz_u8(bytes),
 				  .ended = 1000u + fuzz_u8(bytes),
 				  .key = h->session.key,
@@ -108,7 +132,8 @@ static void status(struct fuzz_host *h, struct fuzz_bytes *bytes)
 /* The RESULT of a chunk that is sent, with something of it changed by the input. */
 static void answer(struct fuzz_host *h, const struct coll_chunk *chunk, struct fuzz_bytes *bytes)
 {
-	uint8_t how = fuzz_u8(bytes), buf[WIRE_HEADER + P];
+	uint8_t how = fuzz_u8(bytes), buf[WIRE_HEADER + P + WIRE_CRC];
+	uint32_t len = WIRE_HEADER + chunk->len;
 	struct wire_msg msg = { .type = WIRE_RESULT,
 				.kind = chunk->kind,
 				.job = h->session.job,
@@ -121,14 +146,23 @@ static void answer(struct fuzz_host *h, const struct coll_chunk *chunk, struct f
 	memset(buf, 0, sizeof(buf));
 	if (chunk->lane == COLL_E)
 		memcpy(buf + WIRE_HEADER, chunk->e, chunk->len);
+	else if (chunk->close)
+		coll_close(h->coll, chunk, buf + WIRE_HEADER);
+	for (uint32_t i = 0; chunk->lane == COLL_D && chunk->kind == WIRE_ADD32 && i < chunk->count;
+	     i++)
+		wire_put32(buf + WIRE_HEADER + 4 * i, value(chunk->first + i));
+	if (chunk->counted)
+		counted(h, chunk, buf + WIRE_HEADER);
 	wire_build(buf, &msg);
+	if (h->check)
+		len = wire_seal(buf, chunk->len);
 	if (how < 32)
 		return; /* lost */
 	if (how < 48)
-		buf[fuzz_u8(bytes) % (WIRE_HEADER + chunk->len)] ^= fuzz_u8(bytes);
-	input(h, buf, WIRE_HEADER + chunk->len);
+		buf[fuzz_u8(bytes) % len] ^= fuzz_u8(bytes);
+	input(h, buf, len);
 	if (how >= 240 && h->in_epoch)
-		input(h, buf, WIRE_HEADER + chunk->len);
+		input(h, buf, len);
 }
 
 /* --- The rank --------------------------------------------------------------------------------- */
@@ -142,7 +176,7 @@ static void post(struct fuzz_host *h, struct fuzz_bytes *bytes)
 				  .width = form == COLL_OPEN  ? 0
 					   : form == COLL_RAW ? 2
 							      : 4 };
-	uint32_t p = session_status(&h->session)->p;
+	uint32_t p = h->p;
 	uint64_t per, segments = 1;
 	int op;
 
@@ -155,6 +189,7 @@ static void post(struct fuzz_host *h, struct fuzz_bytes *bytes)
 	if (form == COLL_FLOAT)
 		segments = (count + 128 * p - 1) / (128 * p);
 	h->left[op] = segments + (form == COLL_OPEN ? 0 : (count + per - 1) / per);
+	h->left[op] += h->check && form == COLL_FLOAT;
 }
 
 static void output(struct fuzz_host *h, struct fuzz_bytes *bytes)
@@ -171,13 +206,12 @@ static void output(struct fuzz_host *h, struct fuzz_bytes *bytes)
 		return;
 	nr = coll_output(h->coll, out, 1 + fuzz_u8(bytes) % BURST, h->now_ns);
 	for (unsigned i = 0; i < nr; i++) {
-		fuzz_check(out[i].len <= session_status(&h->session)->p &&
-			   out[i].len % WIRE_PAD == 0);
+		fuzz_check(out[i].len <= h->p && out[i].len % WIRE_PAD == 0);
 		if (h->in_epoch)
 			answer(h, &out[i], bytes);
 	}
 	while (h->in_epoch && (op = coll_finish(h->coll)) >= 0)
-		fuzz_check(h->left[op] == 0);
+		fuzz_check(h->left[op] == 0 && (h->raw || coll_verified(h->coll, op)));
 	fuzz_check(!h->in_epoch || coll_deadline(h->coll) != h->now_ns + 1);
 }
 
@@ -207,6 +241,7 @@ static void step(struct fuzz_host *h, struct fuzz_bytes *bytes)
 
 	switch (what % 8) {
 	case 0:
+		h->raw = true;
 		input(h, buf, fuzz_take(bytes, buf, fuzz_u16(bytes) % ROOM));
 		break;
 	case 1:
@@ -239,11 +274,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					   .world = WORLD,
 					   .slots = SLOTS,
 					   .p = P,
+					   .check = size % 2,
 					   .port = 9,
 					   .nr_ports = 1,
 					   .join_timeout_ns = 1000000000 };
 	struct fuzz_bytes bytes = { data, size };
-	struct fuzz_host h = { .now_ns = 1000000000 };
+	struct fuzz_host h = { .now_ns = 1000000000, .check = size % 2 };
 	void *mem = fuzz_memory(coll_size(&cp));
 
 	if (size > 4096) {

@@ -5,7 +5,7 @@
  * job's results are exact sums of one contribution of each rank, given only when all are there, and
  * its epoch goes on.
  *
- * All ranks were heard a moment ago.  A JOIN of the job's name that speaks of an epoch ahead of it
+ * Inputs of odd length have the job with CHECK.  All ranks were heard a moment ago.  A JOIN of the job's name that speaks of an epoch ahead of it
  * is not sent: by the protocol it ends the epoch, whoever sends it.
  */
 #include <string.h>
@@ -32,6 +32,7 @@ struct fuzz_switch {
 	uint64_t rx, epoch;
 	uint16_t handle, foreign;
 	uint64_t foreign_epoch;
+	bool check;
 	uint32_t sent[WORLD][SLOTS];   /* next round of each rank */
 	uint32_t taken[WORLD][SLOTS];  /* results it took */
 	unsigned added[SLOTS][ROUNDS]; /* a bit for each rank that contributed */
@@ -64,7 +65,7 @@ static void result_right(struct fuzz_switch *s, const struct pipe_pkt *pkt)
 		return;
 	fuzz_check(msg.epoch == s->epoch && msg.slot >= WIRE_SE && msg.slot < WIRE_SE + SLOTS);
 	slot = msg.slot - WIRE_SE;
-	fuzz_check(msg.len == P && msg.kind == WIRE_ADD32);
+	fuzz_check(msg.len == P && msg.kind == WIRE_ADD32 && msg.sealed == s->check);
 	fuzz_check(s->added[slot][msg.round % ROUNDS] == (1u << WORLD) - 1);
 	for (unsigned i = 0; i < ELEMENTS; i++) {
 		uint32_t sum = 0;
@@ -121,6 +122,7 @@ static const struct job *form(struct fuzz_switch *s, const char *name, unsigned 
 					  .world = (uint16_t)world,
 					  .slots = SLOTS,
 					  .p = P,
+					  .flags = s->check ? WIRE_JOB_CHECK : 0,
 					  .port = (uint16_t)(PORT + first + wid),
 					  .nr_ports = 1 };
 
@@ -136,7 +138,7 @@ static const struct job *form(struct fuzz_switch *s, const char *name, unsigned 
 	return job;
 }
 
-static void open_switch(struct fuzz_switch *s)
+static void open_switch(struct fuzz_switch *s, bool check)
 {
 	const struct pipe_params params = { .jobs_max = 4,
 					    .slots_max = 4 * (WIRE_SE + SLOTS),
@@ -145,6 +147,7 @@ static void open_switch(struct fuzz_switch *s)
 	const struct job *job;
 
 	memset(s, 0, sizeof(*s));
+	s->check = check;
 	s->now = (struct pipe_time){ .now_ns = 1000000, .wall_ms = 1000000 };
 	s->mem = fuzz_memory(pipe_size(&params));
 	s->pipe = pipe_init(s->mem, &params, &s->now);
@@ -174,6 +177,7 @@ static void contribute(struct fuzz_switch *s, struct fuzz_bytes *bytes)
 				.desc = 7,
 				.wid = (uint16_t)wid };
 	uint8_t buf[ROOM];
+	size_t len = WIRE_HEADER + P;
 
 	if (back % 2 == 0 && s->taken[wid][slot] == next)
 		round = s->sent[wid][slot]++;
@@ -189,7 +193,9 @@ static void contribute(struct fuzz_switch *s, struct fuzz_bytes *bytes)
 		s->added[slot][round % ROUNDS] |= 1u << wid;
 		s->added[slot][(round + ROUNDS / 2) % ROUNDS] = 0;
 	}
-	if (send(s, buf, WIRE_HEADER + P, wid) == PIPE_DROP)
+	if (s->check)
+		len = wire_seal(buf, P);
+	if (send(s, buf, len, wid) == PIPE_DROP)
 		return;
 	/* Whoever's bits are named in `back` takes the result, if there is one. */
 	for (unsigned r = 0; r < WORLD; r++)
@@ -229,6 +235,8 @@ static void hostile(struct fuzz_switch *s, struct fuzz_bytes *bytes)
 		memset(buf + len, 0, sizeof(buf) - len);
 		len = WIRE_HEADER + want;
 	}
+	if (how & 128 && len > WIRE_HEADER && len + WIRE_CRC <= sizeof(buf))
+		len = wire_seal(buf, (uint32_t)len - WIRE_HEADER);
 	if (!speaks_of_later(s, buf, len))
 		send(s, buf, len, STRANGER);
 }
@@ -241,7 +249,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size > 4096)
 		return -1;
-	open_switch(&s);
+	open_switch(&s, size % 2);
 	while (bytes.left) {
 		const struct job *job = NULL;
 

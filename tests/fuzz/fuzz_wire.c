@@ -14,6 +14,15 @@ static void header_again(const uint8_t *data, const struct wire_msg *msg)
 	fuzz_check(msg->payload == data + WIRE_HEADER);
 }
 
+static void seal_again(const uint8_t *data, const struct wire_msg *msg)
+{
+	uint8_t buf[WIRE_MSG_MAX];
+
+	memcpy(buf, data, WIRE_HEADER + msg->len);
+	fuzz_check(wire_seal(buf, msg->len) == WIRE_HEADER + msg->len + WIRE_CRC);
+	fuzz_check(memcmp(buf, data, WIRE_HEADER + msg->len + WIRE_CRC) == 0);
+}
+
 static void join_again(const struct wire_msg *msg)
 {
 	uint8_t buf[WIRE_MSG_MAX];
@@ -93,6 +102,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	case WIRE_DATA:
 	case WIRE_RESULT:
 		chunk_looked_at(&msg);
+		if (msg.sealed)
+			seal_again(data, &msg);
 		break;
 	case WIRE_LEAVE:
 	case WIRE_KEEPALIVE:

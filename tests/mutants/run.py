@@ -22,14 +22,16 @@ COPIED = ("Makefile", "proto", "kernels", "switch", "host", "topologies", "tests
 LIMIT_S = 120
 
 # (name, program, arguments); a check runs on the mutants of the folders named behind it.
-SWITCH, HOST = "switch/", "host/"
+SWITCH, HOST, PROTO = "switch/", "host/", "proto/"
 TREES = ("switch/core/agg_up.c", "switch/core/agg_join.c", "switch/core/slot.c",
          "switch/core/agg_data.c")
 CHECKS = [
     ("explorer of slots", "tests/explore/explore_slot", [], ("switch/core/slot.c",)),
-    ("second implementation", "tests/second/driver", ["12000"], (SWITCH,)),
+    ("second implementation", "tests/second/driver", ["12000"], (SWITCH, PROTO)),
     ("simulator", "tests/sim/sim", ["--seeds", "300"], (SWITCH, HOST)),
     ("explorer of trees", "tests/explore/explore_tree", [], TREES),
+    ("wire_test", "tests/unit/wire_test", [], (PROTO,)),
+    ("wire_body_test", "tests/unit/wire_body_test", [], (PROTO,)),
     ("machines_test", "tests/unit/machines_test", [], (SWITCH, HOST)),
     ("slot_test", "tests/unit/slot_test", [], ("switch/core/slot.c",)),
     ("agg_data_test", "tests/unit/agg_data_test", [], (SWITCH,)),
@@ -44,6 +46,7 @@ CHECKS = [
     ("session_test", "tests/unit/session_test", [], (HOST,)),
     ("coll_test", "tests/unit/coll_test", [], (HOST,)),
     ("lane_test", "tests/unit/lane_test", [], (HOST,)),
+    ("engine_test", "tests/unit/engine_test", [], ("host/engine.c",)),
     ("explorer of lanes", "tests/explore/explore_lanes", [], ("switch/core/slot.c",)),
 ]
 

@@ -8,7 +8,8 @@ ADD32, ADD32SAT, ADD16, MAX32, MAX8 = range(1, 6)
 EMPTY, PARTIAL, SATURATED, RESERVED = 0x10, 0x20, 0x40, 0x80
 UNKNOWN, FORMING, RUNNING, REFUSED = range(1, 5)
 (RESTARTED, MISMATCH, ABORTED, LEFT, PROTOCOL, ROUNDS, RESET, PARAMETERS, DUPLICATE_RANK,
- NO_SLOTS, VERSION, GONE) = range(1, 13)
+ NO_SLOTS, VERSION, GONE, CORRUPTED) = range(1, 14)
+CHUNK_FIXED, CHECK = 1, 2
 
 VERSION_NR = 1
 PORT = 48880
@@ -20,6 +21,32 @@ HEADER = struct.Struct(">BBHHIHIIH")
 JOIN_BODY = struct.Struct(">QHIHHHHHHH6H64s")
 STATUS_BODY = struct.Struct(">BBHHHIQQHHHHHHBxxxHxxQQQQQxxxxxxxx32s32s")
 JOIN_LEN, STATUS_LEN, LEAVE_LEN, KEEPALIVE_LEN = 160, 160, 32, 160
+SEAL = 4
+REST_MAX = P_MAX + SEAL
+
+
+def crc_table():
+    table = []
+    for byte in range(256):
+        for _ in range(8):
+            byte = byte >> 1 ^ (0x82f63b78 if byte & 1 else 0)
+        table.append(byte)
+    return table
+
+
+CRC_TABLE = crc_table()
+
+
+def crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc = crc >> 8 ^ CRC_TABLE[(crc ^ byte) & 0xff]
+    return crc ^ 0xffffffff
+
+
+def seal(packet):
+    """With CHECK: the packet and the CRC32C of all of it."""
+    return packet + struct.pack(">I", crc32c(packet))
 
 
 class Drop(Exception):
@@ -39,7 +66,7 @@ def parse_header(packet):
     first, flags, handle, high, low, slot, rnd, desc, wid = HEADER.unpack_from(packet)
     return Record(version=first >> 4, type=first & 15, flags=flags & 0xf0, kind=flags & 15,
                   handle=handle, epoch=high << 32 | low, slot=slot, round=rnd, desc=desc, wid=wid,
-                  payload=packet[HEADER.size:])
+                  payload=packet[HEADER.size:], sealed=False, head=packet[:HEADER.size])
 
 
 def build(kind_of_message, payload, **fields):
@@ -126,7 +153,16 @@ def check(head):
         raise Drop("bad_direction")
 
 
+def join_length(join):
+    """Of the body: what the largest chunk of such a job has behind its header."""
+    return max(JOIN_LEN, join.p + (SEAL if join.flags & CHECK else 0))
+
+
 def check_chunk(head, size):
+    head.sealed = size % 32 == SEAL
+    if head.sealed:
+        size -= SEAL
+        head.payload, trailer = head.payload[:size], head.payload[size:]
     allowed = EMPTY | (PARTIAL if head.type == DATA else 0)
     if not ADD32 <= head.kind <= MAX8:
         raise Drop("bad_kind")
@@ -136,6 +172,8 @@ def check_chunk(head, size):
         raise Drop("bad_flag")
     if size == 0 or size % 32 or size > P_MAX or head.flags & EMPTY and size != 32:
         raise Drop("bad_length")
+    if head.sealed and seal(head.head + head.payload)[-SEAL:] != trailer:
+        raise Drop("bad_crc")
 
 
 def check_control(head, size):
@@ -146,18 +184,18 @@ def check_control(head, size):
     if head.flags:
         raise Drop("bad_flag")
     if head.type == JOIN:
-        fits = size >= JOIN_LEN and size == max(JOIN_LEN, parse_join_body(head.payload).p)
+        fits = size >= JOIN_LEN and size == join_length(parse_join_body(head.payload))
     elif head.type == STATUS:
         fits = size in (32, 96) or size >= STATUS_LEN
     else:
         fits = size == {END: STATUS_LEN, LEAVE: LEAVE_LEN, KEEPALIVE: KEEPALIVE_LEN}[head.type]
-    if not fits or size > P_MAX:
+    if not fits or size > REST_MAX:
         raise Drop("bad_length")
 
 
 def check_join(join):
     """Raises Drop unless the fields of a JOIN are in their ranges."""
-    if join.flags & ~1:
+    if join.flags & ~(CHUNK_FIXED | CHECK):
         raise Drop("bad_flag")
     name = join.name.rstrip(b"\0")
     ranges = join.ranges[:join.nr_ranges]
@@ -171,5 +209,5 @@ def check_join(join):
 
 def check_end(body):
     p_fits = body.p == 0 or body.p % P_UNIT == 0 and P_MIN <= body.p <= P_MAX
-    if body.state > REFUSED or body.cause > GONE or body.field > 6 or not p_fits:
+    if body.state > REFUSED or body.cause > CORRUPTED or body.field > 6 or not p_fits:
         raise Drop("bad_field")

@@ -2,7 +2,7 @@
 /*
  * driver.c - the switch's machine on a pipe, for the comparison with a second implementation.
  *
- * usage: driver JOBS SLOTS P_MAX
+ * usage: driver JOBS SLOTS P_MAX P_CHECK
  *
  * Reads lines, all numbers decimal:
  *
@@ -39,6 +39,7 @@ static int driver_open(struct driver *driver, char **argv)
 	driver->params.jobs_max = (uint16_t)strtoul(argv[1], NULL, 10);
 	driver->params.slots_max = (uint32_t)slots;
 	driver->params.p_max = (uint16_t)strtoul(argv[3], NULL, 10);
+	driver->params.p_check = (uint16_t)strtoul(argv[4], NULL, 10);
 	driver->params.values_bytes = slots * 8 * driver->params.p_max;
 	driver->size = (pipe_size(&driver->params) + 63) / 64 * 64;
 	if (driver->size == 0)
@@ -135,8 +136,8 @@ int main(int argc, char **argv)
 {
 	static struct driver driver;
 
-	if (argc != 4 || driver_open(&driver, argv) < 0) {
-		fprintf(stderr, "usage: driver JOBS SLOTS P_MAX\n");
+	if (argc != 5 || driver_open(&driver, argv) < 0) {
+		fprintf(stderr, "usage: driver JOBS SLOTS P_MAX P_CHECK\n");
 		return 1;
 	}
 	while (fgets(driver.line, sizeof(driver.line), stdin)) {

@@ -5,7 +5,7 @@ import codec
 
 IP = 0x0a000001
 START_WALL = 1_700_000_000_000
-CAUSES = (codec.ABORTED, codec.MISMATCH, codec.GONE, 0)
+CAUSES = (codec.ABORTED, codec.MISMATCH, codec.GONE, codec.CORRUPTED, 0)
 
 
 def is_of_a_switch(packet):
@@ -58,9 +58,9 @@ class Rank:
             pair = self.random.choice((0, 0, 1)), plan["world"]
             ranges = (pair,) * self.random.choice((1, 1, 2))
         return codec.build(codec.JOIN, codec.build_join_body(
-            max(codec.JOIN_LEN, plan["p"]), incarnation=self.incarnation, base=self.base,
+            max(codec.JOIN_LEN, plan["p"] + (codec.SEAL if plan["check"] else 0)), incarnation=self.incarnation, base=self.base,
             world=plan["world"], slots=plan["slots"], p=plan["p"], port=self.address_base[1],
-            ports=plan["ports"], flags=plan["fixed"], name=self.name, ranges=ranges), wid=self.wid)
+            ports=plan["ports"], flags=plan["fixed"] | plan["check"], name=self.name, ranges=ranges), wid=self.wid)
 
     def data(self):
         """What this rank would (re)transmit now; all ranks agree on kind, length and descriptor."""
@@ -77,8 +77,9 @@ class Rank:
             flags, values = codec.EMPTY, bytes(32)
         elif kind == codec.ADD32SAT and self.random.random() < 0.1:
             flags = codec.SATURATED
-        return codec.build(codec.DATA, values, kind=kind, flags=flags, handle=self.handle,
-                           epoch=self.epoch, slot=slot, round=rnd, desc=mix * 65537, wid=self.wid)
+        packet = codec.build(codec.DATA, values, kind=kind, flags=flags, handle=self.handle,
+                             epoch=self.epoch, slot=slot, round=rnd, desc=mix * 65537, wid=self.wid)
+        return codec.seal(packet) if self.plan["check"] else packet
 
     def talk(self):
         kind = self.random.choices((codec.KEEPALIVE, codec.END, codec.LEAVE), (8, 1, 2))[0]
@@ -113,6 +114,7 @@ class Traffic:
         world = pick.choice((1, 2, 2, 3, 5))
         plan = dict(index=index, world=world, slots=pick.choice((1, 2, 16, 40)), fixed=0,
                     p=pick.choice((128, 256, 1024)), ports=pick.choice((1, 1, 4)),
+                    check=pick.choice((0, codec.CHECK)),
                     used=sorted({pick.randrange(3), codec.SE, codec.SE + pick.randrange(40)}))
         for wid in range(world):
             mine = dict(plan)
@@ -122,6 +124,8 @@ class Traffic:
                 mine["fixed"] = 1
             if pick.random() < 0.2:
                 mine["slots"] = pick.choice((1, 3, 64))
+            if pick.random() < 0.08:
+                mine["check"] ^= codec.CHECK
             if pick.random() < 0.02:
                 mine["world"] = world % 5 + 1
             self.ranks.append(Rank(pick, name, min(wid, mine["world"] - 1), mine))
@@ -167,12 +171,22 @@ class Traffic:
     def spoil(self, packet):
         """One field is not what it should be."""
         pick = self.random
+        is_data = packet[0] == 0x11
+        sealed = is_data and len(packet) % 32 == (codec.HEADER.size + codec.SEAL) % 32
+        if is_data and pick.random() < 0.1:
+            return packet[:-codec.SEAL] if sealed else codec.seal(packet)
+        if sealed and pick.random() < 0.5:
+            return codec.seal(self.spoil_field(packet[:-codec.SEAL]))
+        return self.spoil_field(packet)
+
+    def spoil_field(self, packet):
+        pick = self.random
         packet = bytearray(packet)
         how = pick.randrange(10)
         if how == 0:
             return bytes(packet[:pick.randrange(len(packet) + 1)])
         if how == 1:
-            return bytes(packet) + bytes(pick.choice((1, 32, 64, 9000)))
+            return bytes(packet) + bytes(pick.choice((1, 4, 32, 64, 9000)))
         if how == 2:
             packet[0] = pick.getrandbits(8)
         elif how == 3:

@@ -47,6 +47,7 @@ class Job:
 
     def begin_anew(self, join, now):
         self.world, self.all, self.since = join.world, (1 << join.world) - 1, now
+        self.flags = join.flags & ~codec.CHUNK_FIXED
         self.members, self.joined, self.left, self.gone = {}, 0, 0, 0
 
     def quiet_since(self):
@@ -58,8 +59,8 @@ class Job:
 
 class Switch:
     def __init__(self, limits, start):
-        """limits: jobs, slots and P at most."""
-        self.jobs_max, self.slots_max, self.p_max = limits
+        """limits: jobs, slots and P at most, without and with CHECK."""
+        self.jobs_max, self.slots_max, self.p_plain, self.p_check = limits
         self.start, self.last, self.jobs, self.told = start, 0, {}, {}
 
     # --- What all messages share -----------------------------------------------------------------
@@ -118,6 +119,9 @@ class Switch:
             raise Drop("bad_wid")
         raise Drop("spoofed" if current else "unknown_job")
 
+    def p_max(self, flags):
+        return self.p_check if flags & codec.CHECK else self.p_plain
+
     # --- STATUS ----------------------------------------------------------------------------------
     def allows(self, address, join=False):
         """At most one answer per source and ms to what did not ask for it; JOIN counts by itself."""
@@ -135,7 +139,7 @@ class Switch:
             return
         size = sizes[-1]
         if head.type == codec.JOIN and size == 160:
-            size = min(len(head.payload), codec.P_MAX)
+            size = min(len(head.payload), codec.REST_MAX)
         place = dict(handle=job.handle if job else head.handle, slot=head.slot, round=head.round,
                      epoch=job.epoch if job else head.epoch, wid=head.wid)
         body = codec.build_status_body(size, **fields)
@@ -157,7 +161,7 @@ class Switch:
         return dict(state=codec.RUNNING if job.running else codec.FORMING, cause=job.ended.cause,
                     a=job.ended.a, b=job.ended.b, ended=job.ended.epoch, key=job.key, p=p,
                     incarnation=member.incarnation if member else 0, slots=slots, se=codec.SE,
-                    world=job.world, shards=1, joined=job.joined, silent=job.silent(self.now),
+                    world=job.world, shards=1, flags=job.flags, joined=job.joined, silent=job.silent(self.now),
                     missing=job.all & ~job.joined, desc_a=job.ended.descs[0],
                     desc_b=job.ended.descs[1])
 
@@ -197,6 +201,8 @@ class Switch:
             raise Drop("bad_flag")
         if head.slot >= codec.SE + job.slots:
             raise Drop("bad_slot")
+        if head.sealed != bool(job.flags & codec.CHECK):
+            raise Drop("bad_length")
         if len(head.payload) > job.p:
             raise Drop("no_room")
         if head.round >= 1 << 31:
@@ -283,9 +289,10 @@ class Switch:
     @staticmethod
     def result(job, cell, head):
         flags = (codec.SATURATED if cell.saturated else 0) | (0 if cell.filled else codec.EMPTY)
-        return codec.build(codec.RESULT, cell.values if cell.filled else bytes(32), flags=flags,
-                           kind=cell.kind, handle=job.handle, epoch=job.epoch, slot=head.slot,
-                           round=head.round, desc=cell.desc, wid=NOBODY)
+        packet = codec.build(codec.RESULT, cell.values if cell.filled else bytes(32), flags=flags,
+                             kind=cell.kind, handle=job.handle, epoch=job.epoch, slot=head.slot,
+                             round=head.round, desc=cell.desc, wid=NOBODY)
+        return codec.seal(packet) if job.flags & codec.CHECK else packet
 
     # --- JOIN: section 5 -------------------------------------------------------------------------
     def join(self, head):
@@ -327,8 +334,9 @@ class Switch:
             value = join.nr_ranges if join.nr_ranges > 1 else own[0] << 16 | own[1]
             self.refuse(None, head, join, codec.PARAMETERS, (RANGES, join.world, value))
             return "join"
-        if join.flags & 1 and join.p > self.p_max:
-            self.refuse(None, head, join, codec.PARAMETERS, (CHUNK, self.p_max, join.p))
+        most = self.p_max(join.flags)
+        if join.flags & codec.CHUNK_FIXED and join.p > most:
+            self.refuse(None, head, join, codec.PARAMETERS, (CHUNK, most, join.p))
             return "join"
         return None
 
@@ -362,6 +370,9 @@ class Switch:
                   if job.joined >> w & 1 and w != head.wid]
         if join.world != job.world:
             return WORLD, job.world, join.world, others[0].wid if others else NOBODY
+        flags = join.flags & ~codec.CHUNK_FIXED
+        if flags != job.flags:
+            return FLAGS, job.flags, flags, others[0].wid if others else NOBODY
         fixed = join.flags & 1
         for member in others:
             theirs = member.join.p
@@ -448,7 +459,7 @@ class Switch:
         first, most = self.free_slots()
         if not most:
             return wanted
-        job.p = min([self.p_max] + [j.p for j in joins])
+        job.p = min([self.p_max(job.flags)] + [j.p for j in joins])
         job.slots = min(wanted, most)
         first = next(a for a, b in self.gaps() if b - a >= codec.SE + job.slots)
         job.lease, job.running, job.cells = (first, first + codec.SE + job.slots), True, {}
@@ -491,7 +502,9 @@ class Switch:
         job = self.find(head)
         self.raise_last(head.epoch)
         if job.running and head.epoch == job.epoch:
-            if body.cause == codec.MISMATCH:
+            if body.cause == codec.CORRUPTED:
+                self.end_epoch(job, body.cause, head.wid)
+            elif body.cause == codec.MISMATCH:
                 other = body.b if body.b < job.world else NOBODY
                 self.end_epoch(job, body.cause, head.wid, other, (body.desc_a, body.desc_b))
             else:

@@ -22,7 +22,7 @@ import model
 DRIVER = "build/release/tests/second/driver"
 
 SESSION = 1000
-LIMITS = [(4, 300, 1024), (2, 90, 8832), (3, 120, 1408)]
+LIMITS = [(4, 300, 1024, 896), (2, 90, 8832, 8832), (3, 120, 1408, 1408)]
 
 
 class Driver:

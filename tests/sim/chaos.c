@@ -2,6 +2,8 @@
 // chaos.c - faults that happen at a time, and their end.
 #include "tests/sim/sim.h"
 
+#include <string.h>
+
 #include "tests/sim/mutant.h"
 
 static const char *const act_names[ACT_NR] = {
@@ -9,6 +11,8 @@ static const char *const act_names[ACT_NR] = {
 	[ACT_PAUSE] = "pause",		[ACT_SWITCH_PAUSE] = "switch pause",
 	[ACT_CUT] = "link down",	[ACT_ABORT] = "abort",
 	[ACT_FAIL] = "deadline passed", [ACT_SILENCE] = "silence",
+	[ACT_BROKEN] = "broken packet", [ACT_QUIT] = "leaves",
+	[ACT_RESET] = "reset",
 };
 
 static void chaos_later(struct world *w, enum event_type type, const struct act *act)
@@ -24,9 +28,34 @@ static void chaos_crash_switch(struct world *w, const struct act *act)
 	if (!node->up)
 		return;
 	w->switch_crashed = true;
+	if (w->nr_switches == 1)
+		w->seen[SEEN_SWITCH_CRASH] = true;
+	else
+		w->seen[node->parent == SIM_NONE ? SEEN_ROOT_CRASH : SEEN_LEAF_CRASH] = true;
 	node->up = false;
+	node->down_ns = w->now_ns;
 	net_flush(w, node);
 	chaos_later(w, EVENT_BOOT, act);
+}
+
+/* tallyctl reset at a switch, for a job at random that runs there. */
+static void chaos_reset(struct world *w, const struct act *act)
+{
+	struct sim_job *job = &w->job[sim_draw(w, w->nr_jobs)];
+	struct node *node = &w->node[act->node];
+	struct pipe_time now = switch_time(w, node);
+
+	if (!node->up || node->paused)
+		return;
+	for (unsigned i = 0; i < node->params.jobs_max; i++) {
+		const struct job *at = pipe_job(node->pipe, i);
+
+		if (!at || !at->running || strcmp(at->name, job->name) != 0)
+			continue;
+		job->blamed_reset = true;
+		pipe_reset(node->pipe, job->name, at->epoch, &now);
+		switch_flush(w, act->node);
+	}
 }
 
 static void chaos_cut(struct world *w, const struct act *act)
@@ -36,31 +65,42 @@ static void chaos_cut(struct world *w, const struct act *act)
 
 	link->way[0].cut = which != 1;
 	link->way[1].cut = which != 0;
+	w->seen[which == 2 ? SEEN_CUT_BOTH : SEEN_CUT_ONE] = true;
 	chaos_later(w, EVENT_HEAL, act);
+}
+
+static void chaos_pause(struct world *w, const struct act *act)
+{
+	struct node *node = &w->node[act->node];
+
+	node->paused = node->up;
+	if (node->up)
+		w->seen[node->kind == NODE_HOST ? SEEN_PAUSE : SEEN_SWITCH_PAUSE] = true;
+	chaos_later(w, EVENT_RESUME, act);
 }
 
 void chaos_act(struct world *w, unsigned i)
 {
 	const struct act *act = &w->acts[i];
-	struct node *node = &w->node[act->node];
 
 	if (w->calm)
 		return;
 	trace_note(w, act_names[act->kind], act->node, act->for_ns);
 	switch ((enum act_kind)act->kind) {
 	case ACT_CRASH:
-		if (node->up) {
-			host_crash(w, act->node);
-			chaos_later(w, EVENT_BOOT, act);
-		}
+		if (!w->node[act->node].up)
+			break;
+		w->seen[SEEN_CRASH] = true;
+		w->seen[SEEN_SAME_PORT] |= w->traits.same_port;
+		host_crash(w, act->node);
+		chaos_later(w, EVENT_BOOT, act);
 		break;
 	case ACT_SWITCH_CRASH:
 		chaos_crash_switch(w, act);
 		break;
 	case ACT_PAUSE:
 	case ACT_SWITCH_PAUSE:
-		node->paused = node->up;
-		chaos_later(w, EVENT_RESUME, act);
+		chaos_pause(w, act);
 		break;
 	case ACT_CUT:
 		chaos_cut(w, act);
@@ -73,10 +113,33 @@ void chaos_act(struct world *w, unsigned i)
 		break;
 	case ACT_SILENCE:
 		host_rank(w, act->node)->silent_ns = w->now_ns + act->for_ns;
+		w->seen[SEEN_SILENCE] |= host_rank(w, act->node)->in_epoch;
+		break;
+	case ACT_BROKEN:
+		foe_broken(w, act->node);
+		break;
+	case ACT_RESET:
+		chaos_reset(w, act);
+		break;
+	case ACT_QUIT:
+		host_quit(w, act->node);
 		break;
 	case ACT_NR:
 		break;
 	}
+}
+
+/* The wall clock may be another when a switch comes back; while it runs it does not look. */
+static void chaos_clock(struct world *w, struct node *node)
+{
+	if (w->traits.clock_ahead)
+		node->wall_ms += sim_draw(w, 5000);
+	/* Not by so much that a millisecond comes again: epochs are milliseconds. */
+	if (w->traits.clock_back)
+		node->wall_ms -= sim_span(w, (w->now_ns - node->down_ns) / SIM_MS);
+	w->seen[SEEN_CLOCK_AHEAD] |= w->traits.clock_ahead;
+	w->seen[SEEN_CLOCK_BACK] |= w->traits.clock_back;
+	w->traits.clock_back = false;
 }
 
 void chaos_boot(struct world *w, unsigned n)
@@ -84,9 +147,8 @@ void chaos_boot(struct world *w, unsigned n)
 	if (w->node[n].kind == NODE_HOST) {
 		if (host_rank(w, n)->booting)
 			host_boot(w, n);
-	} else if (!w->node[n].up) {
-		if (w->traits.clock_jump)
-			w->wall_ms += sim_draw(w, 5000);
+	} else if (w->node[n].kind == NODE_SWITCH && !w->node[n].up) {
+		chaos_clock(w, &w->node[n]);
 		switch_boot(w, n);
 	}
 }
@@ -96,7 +158,7 @@ void chaos_resume(struct world *w, unsigned n)
 	if (w->mutant == MUTANT_DEAF && w->node[n].paused)
 		return;
 	w->node[n].paused = false;
-	w->ready |= 1u << n;
+	world_ready(w, n);
 }
 
 void chaos_heal(struct world *w, unsigned link)
@@ -109,6 +171,7 @@ static void calm_way(struct way *way)
 {
 	way->loss = way->dup = way->reorder = way->corrupt = 0;
 	way->burst_enter = 0;
+	way->jitter_ns = way->byte_ns = 0;
 	way->bursting = way->cut = false;
 }
 
@@ -124,9 +187,15 @@ void chaos_calm(struct world *w)
 		calm_way(&w->link[l].way[1]);
 	}
 	for (unsigned n = 0; n < w->nr_nodes; n++) {
+		w->node[n].room = SIM_INBOX;
+		if (w->node[n].service_ns > SIM_MS)
+			w->node[n].service_ns = 0;
 		if (w->node[n].kind == NODE_HOST)
 			host_rank(w, n)->silent_ns = 0;
 		chaos_boot(w, n);
 		chaos_resume(w, n);
+		/* It may hold up its own job for ever, by a chunk that it has spoilt for itself. */
+		if (w->node[n].kind == NODE_HOST && host_rank(w, n)->blamed_broken)
+			host_abort(w, n);
 	}
 }

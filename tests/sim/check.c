@@ -69,19 +69,23 @@ void check_enter(struct world *w, const struct sim_job *job, unsigned r)
 		*epoch = (struct epoch){ .epoch = number, .job = job->index };
 	}
 	if (epoch->job != job->index)
-		sim_fail(w, "epoch %lu is given to %s and to %s", (unsigned long)number,
+		sim_fail(w, BY_EPOCH, "epoch %lu is given to %s and to %s", (unsigned long)number,
 			 w->job[epoch->job].name, job->name);
 	if (epoch->rank[r].entered)
-		sim_fail(w, "%s rank %u enters epoch %lu twice", job->name, r,
+		sim_fail(w, BY_EPOCH, "%s rank %u enters epoch %lu twice", job->name, r,
 			 (unsigned long)number);
+	/* With a clock that was set back nobody but a rank of before can know better. */
+	if (w->seen[SEEN_CLOCK_BACK] && rank->last_life != rank->life)
+		rank->last_epoch = 0;
+	rank->last_life = rank->life;
 	if (number <= rank->last_epoch)
-		sim_fail(w, "%s rank %u enters epoch %lu after %lu", job->name, r,
+		sim_fail(w, BY_EPOCH, "%s rank %u enters epoch %lu after %lu", job->name, r,
 			 (unsigned long)number, (unsigned long)rank->last_epoch);
 	rank->last_epoch = number;
 	rank->epoch = epoch;
 	epoch->rank[r] = (struct entry){
 		.entered = true,
-		.deviant = rank->deviant && !job->deviant_world,
+		.deviant = rank->deviant && job->deviance == DEVIANT_OP,
 		.life = rank->life,
 		.salt = (uint32_t)sim_mix(job->seed + number * 64 + r +
 					  ((uint64_t)rank->life << 48)),
@@ -159,10 +163,12 @@ static void members_check(struct world *w, const struct sim_job *job, const stru
 
 	for (unsigned r = 0; r < job->world; r++) {
 		if (!epoch->rank[r].entered)
-			sim_fail(w, "%s: a result of epoch %lu, which rank %u never entered",
+			sim_fail(w, BY_MEMBER,
+				 "%s: a result of epoch %lu, which rank %u never entered",
 				 job->name, (unsigned long)epoch->epoch, r);
 		if (epoch->rank[r].deviant && held)
-			sim_fail(w, "%s: a result of operation %u, about which rank %u differs",
+			sim_fail(w, BY_MEMBER,
+				 "%s: a result of operation %u, about which rank %u differs",
 				 job->name, op, r);
 	}
 }
@@ -206,15 +212,16 @@ static const struct expected *expected(struct world *w, const struct sim_job *jo
 static void mark(struct world *w, const struct sim_job *job, unsigned r, unsigned op,
 		 uint32_t first)
 {
-	uint64_t *marks = w->job[job->index].rank[r].marks[op % COLL_OPS];
+	struct mark *mark = &w->marks[job->index][r][op % COLL_OPS];
 	uint32_t bit = first / MARK;
 
 	if (bit / 64 >= SIM_MARKS || first % MARK)
-		sim_fail(w, "%s rank %u: a chunk at element %u", job->name, r, first);
-	if (marks[bit / 64] >> bit % 64 & 1)
-		sim_fail(w, "%s rank %u: operation %u element %u is delivered twice", job->name, r,
-			 op, first);
-	marks[bit / 64] |= UINT64_C(1) << bit % 64;
+		sim_fail(w, BY_DELIVERY, "%s rank %u: a chunk at element %u", job->name, r, first);
+	if (mark->bits[bit / 64] >> bit % 64 & 1)
+		sim_fail(w, BY_DELIVERY, "%s rank %u: operation %u element %u is delivered twice",
+			 job->name, r, op, first);
+	mark->bits[bit / 64] |= UINT64_C(1) << bit % 64;
+	mark->nr++;
 }
 
 void check_data(struct world *w, struct sim_job *job, unsigned r, unsigned op,
@@ -225,17 +232,19 @@ void check_data(struct world *w, struct sim_job *job, unsigned r, unsigned op,
 	size_t len;
 
 	if (op >= job->nr_ops || c->first + c->count > job->work[op].count)
-		sim_fail(w, "%s rank %u: a result of operation %u element %lu", job->name, r, op,
-			 (unsigned long)c->first);
+		sim_fail(w, BY_DELIVERY, "%s rank %u: a result of operation %u element %lu",
+			 job->name, r, op, (unsigned long)c->first);
 	e = expected(w, job, epoch, op, c);
 	len = (size_t)c->count * job->work[op].width;
 	if (memcmp(payload, e->bytes, len) != 0)
-		sim_fail(w, "%s rank %u: wrong sum, epoch %lu operation %u, elements from %lu",
+		sim_fail(w, BY_SUM,
+			 "%s rank %u: wrong sum, epoch %lu operation %u, elements from %lu",
 			 job->name, r, (unsigned long)epoch->epoch, op, (unsigned long)c->first);
 	if (c->flags != e->flags)
-		sim_fail(w, "%s rank %u: operation %u has flags %x instead of %x", job->name, r, op,
-			 c->flags, e->flags);
+		sim_fail(w, BY_SUM, "%s rank %u: operation %u has flags %x instead of %x",
+			 job->name, r, op, c->flags, e->flags);
 	mark(w, job, r, op, e->piece.first);
+	w->seen[SEEN_SATURATED] |= e->flags != 0;
 	w->checked += c->count;
 }
 
@@ -246,10 +255,11 @@ void check_agreed(struct world *w, struct sim_job *job, unsigned r, unsigned op,
 	uint8_t origin[WIRE_E_ORIGIN_LEN] = { 0 };
 
 	if (op >= job->nr_ops)
-		sim_fail(w, "%s rank %u: exponents of operation %u", job->name, r, op);
+		sim_fail(w, BY_DELIVERY, "%s rank %u: exponents of operation %u", job->name, r, op);
 	for (unsigned i = 0; i < job->world; i++)
 		if (epoch->rank[i].deviant && op == job->deviant_op)
-			sim_fail(w, "%s rank %u: operation %u is agreed, and rank %u differs",
+			sim_fail(w, BY_MEMBER,
+				 "%s rank %u: operation %u is agreed, and rank %u differs",
 				 job->name, r, op, i);
 	for (uint32_t b = 0; b * BLOCK < c->count; b++) {
 		uint32_t block = (uint32_t)c->first / BLOCK + b;
@@ -261,14 +271,17 @@ void check_agreed(struct world *w, struct sim_job *job, unsigned r, unsigned op,
 			max = e > max ? e : max;
 		}
 		if (c->e[WIRE_E_EXP + b] != max)
-			sim_fail(w, "%s rank %u: wrong exponent, operation %u block %u: %u, not %u",
+			sim_fail(w, BY_EXPONENT,
+				 "%s rank %u: wrong exponent, operation %u block %u: %u, not %u",
 				 job->name, r, op, block, c->e[WIRE_E_EXP + b], max);
 	}
 	for (unsigned i = job->world; c->count && i-- > 0;)
 		if (nonfinite(epoch->rank[i].salt, op, (uint32_t)c->first))
 			origin[0] = (uint8_t)(255 - i);
+	w->seen[SEEN_ORIGIN] |= origin[0] != 0;
 	if (c->count && memcmp(c->e + WIRE_E_ORIGIN, origin, sizeof(origin)) != 0)
-		sim_fail(w, "%s rank %u: operation %u names another rank's NaN", job->name, r, op);
+		sim_fail(w, BY_EXPONENT, "%s rank %u: operation %u names another rank's NaN",
+			 job->name, r, op);
 	w->checked++;
 }
 
@@ -277,50 +290,147 @@ void check_finished(struct world *w, struct sim_job *job, unsigned r)
 {
 	const struct rank *rank = &job->rank[r];
 	const struct work *work = &job->work[rank->finished];
-	uint32_t p = session_status(&rank->session)->p, nr = 0, per;
+	uint32_t p = session_status(&rank->session)->p, per;
+	uint32_t nr = w->marks[job->index][r][rank->finished % COLL_OPS].nr;
 
-	for (unsigned i = 0; i < SIM_MARKS; i++)
-		nr += (uint32_t)__builtin_popcountll(rank->marks[rank->finished % COLL_OPS][i]);
 	per = work->width ? p / work->width : 1;
 	if (nr != (work->count + per - 1) / per)
-		sim_fail(w, "%s rank %u: operation %u ends after %u of %u chunks", job->name, r,
-			 rank->finished, nr, (work->count + per - 1) / per);
+		sim_fail(w, BY_DELIVERY, "%s rank %u: operation %u ends after %u of %u chunks",
+			 job->name, r, rank->finished, nr, (work->count + per - 1) / per);
 }
 
 /* --- Blame ------------------------------------------------------------------------------------ */
 
-void check_blame(struct world *w, struct sim_job *job, unsigned r, const struct wire_status *st)
+/* Whether the rank is meant by that name: a switch speaks for those below it by its first. */
+static bool blame_means(const struct world *w, const struct sim_job *job, unsigned r, unsigned wid)
 {
-	uint8_t cause = st->cause;
-	uint16_t wid = st->wid_a;
-	const struct rank *culprit = &job->rank[wid < job->world ? wid : 0];
+	if (r == wid)
+		return true;
+	for (unsigned n = 1; n < w->nr_switches; n++) {
+		struct wire_range range = job->below[n];
+
+		if (range.nr && wid == range.first && r - range.first < range.nr)
+			return true;
+	}
+	return false;
+}
+
+/* A leaf finds that a rank of its is not there when the epoch begins, whatever the reason is. */
+static bool blamed_restart(const struct world *w, const struct sim_job *job, unsigned wid)
+{
+	for (unsigned r = 0; r < job->world; r++) {
+		const struct rank *rank = &job->rank[r];
+		bool gone = w->nr_switches > 1 && (rank->blamed_gone || rank->blamed_left);
+
+		if ((rank->blamed_restart || gone) && blame_means(w, job, r, wid))
+			return true;
+	}
+	return job->deviant != SIM_NONE && job->deviance != DEVIANT_OP;
+}
+
+/* What a rank's broken process has asked for. */
+static bool blamed_broken(const struct world *w, const struct sim_job *job, unsigned wid)
+{
+	for (unsigned r = 0; r < job->world; r++)
+		if (job->rank[r].blamed_broken && blame_means(w, job, r, wid))
+			return true;
+	return false;
+}
+
+static bool blamed_rounds(const struct sim_job *job)
+{
+	for (unsigned r = 0; r < job->world; r++)
+		if (job->rank[r].blamed_rounds)
+			return true;
+	return false;
+}
+
+/* That very epoch. */
+static bool blamed_abort(const struct rank *rank, uint64_t epoch)
+{
+	for (unsigned i = 0; i < SIM_ABORTS; i++)
+		if (rank->aborted[i] == epoch)
+			return true;
+	return false;
+}
+
+/* Whether a rank that is named did what is said of it. */
+static bool blame_is_right(const struct world *w, const struct sim_job *job,
+			   const struct wire_status *st)
+{
+	const struct rank *culprit = &job->rank[st->wid_a < job->world ? st->wid_a : 0];
+
+	if (st->cause == WIRE_CAUSE_RESET)
+		return job->blamed_reset;
+	if (st->cause == WIRE_CAUSE_ROUNDS)
+		return blamed_rounds(job);
+	if (st->cause == WIRE_CAUSE_PROTOCOL)
+		return w->switch_crashed || blamed_broken(w, job, st->wid_a);
+	if (st->cause == WIRE_CAUSE_MISMATCH &&
+	    (blamed_broken(w, job, st->wid_a) || blamed_broken(w, job, st->wid_b)))
+		return true;
+	if (st->wid_a >= job->world)
+		return false;
+	switch ((enum wire_cause)st->cause) {
+	case WIRE_CAUSE_RESTARTED:
+		return blamed_restart(w, job, st->wid_a);
+	case WIRE_CAUSE_ABORTED:
+		return blamed_abort(culprit, st->ended);
+	case WIRE_CAUSE_LEFT:
+		return culprit->blamed_left;
+	case WIRE_CAUSE_GONE:
+		return culprit->blamed_gone;
+	case WIRE_CAUSE_MISMATCH:
+		return job->deviance == DEVIANT_OP &&
+		       (job->deviant == st->wid_a || job->deviant == st->wid_b);
+	case WIRE_CAUSE_NONE:
+	case WIRE_CAUSE_PROTOCOL:
+	case WIRE_CAUSE_ROUNDS:
+	case WIRE_CAUSE_RESET:
+	case WIRE_CAUSE_CORRUPTED:
+	case WIRE_CAUSE_PARAMETERS:
+	case WIRE_CAUSE_DUPLICATE_RANK:
+	case WIRE_CAUSE_NO_SLOTS:
+	case WIRE_CAUSE_VERSION:
+		break;
+	}
+	return false;
+}
+
+static void blame_seen(struct world *w, uint8_t cause)
+{
+	static const uint8_t kinds[] = { [WIRE_CAUSE_RESTARTED] = SEEN_OVER_RESTARTED,
+					 [WIRE_CAUSE_MISMATCH] = SEEN_OVER_MISMATCH,
+					 [WIRE_CAUSE_ABORTED] = SEEN_OVER_ABORTED,
+					 [WIRE_CAUSE_LEFT] = SEEN_OVER_LEFT,
+					 [WIRE_CAUSE_PROTOCOL] = SEEN_OVER_PROTOCOL,
+					 [WIRE_CAUSE_ROUNDS] = SEEN_OVER_ROUNDS,
+					 [WIRE_CAUSE_RESET] = SEEN_OVER_RESET,
+					 [WIRE_CAUSE_GONE] = SEEN_OVER_GONE };
+
+	if (cause < sizeof(kinds) && cause != WIRE_CAUSE_NONE && kinds[cause])
+		w->seen[kinds[cause]] = true;
+}
+
+void check_blame(struct world *w, struct sim_job *job, unsigned r, const struct wire_status *status)
+{
+	struct wire_status st = *status;
 	/* A leaf that restarts speaks for its ranks. */
-	bool right = false, leaf = w->nr_switches > 1 && w->switch_crashed;
+	bool leaf = w->nr_switches > 1 && w->switch_crashed;
 
 	if (w->mutant && mutant_blames(w))
-		cause = WIRE_CAUSE_ABORTED;
-	if (cause == WIRE_CAUSE_NONE)
+		st.cause = WIRE_CAUSE_ABORTED;
+	if (st.cause == WIRE_CAUSE_NONE)
 		return;
-	if (cause == WIRE_CAUSE_PROTOCOL)
-		right = w->switch_crashed;
-	else if (wid >= job->world)
-		right = false;
-	else if (cause == WIRE_CAUSE_RESTARTED)
-		right = culprit->blamed_restart || (job->deviant != SIM_NONE && job->deviant_world);
-	else if (cause == WIRE_CAUSE_ABORTED)
-		right = culprit->blamed_abort;
-	else if (cause == WIRE_CAUSE_LEFT)
-		right = culprit->blamed_left;
-	else if (cause == WIRE_CAUSE_GONE)
-		right = culprit->blamed_gone;
-	else if (cause == WIRE_CAUSE_MISMATCH)
-		right = job->deviant == wid || job->deviant == st->wid_b;
-	if (!right && !leaf)
-		sim_fail(w, "%s rank %u: its epoch is over, %s, rank %u: but that is not so",
-			 job->name, r, print_cause(cause), wid);
-	if (cause != WIRE_CAUSE_MISMATCH)
+	blame_seen(w, st.cause);
+	if (!blame_is_right(w, job, &st) && !leaf)
+		sim_fail(w, BY_BLAME,
+			 "%s rank %u: its epoch is over, %s, rank %u: but that is not so",
+			 job->name, r, print_cause(st.cause), st.wid_a);
+	if (st.cause != WIRE_CAUSE_MISMATCH)
 		return;
 	job->mismatches++;
+	w->seen[SEEN_OP_DIFFERS] |= job->deviant != SIM_NONE && job->deviance == DEVIANT_OP;
 	if (job->deviant == r)
 		job->rank[r].deviant = false;
 }

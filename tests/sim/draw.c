@@ -10,12 +10,8 @@
 
 #include "tests/sim/mutant.h"
 
-enum { SWITCH_NODE = 0 };
-
-static bool draw_coin(struct world *w, unsigned of)
-{
-	return sim_draw(w, of) == 0;
-}
+/* Packets after which no fault happens any more. */
+enum { SWITCH_NODE = 0, BUDGET = 1600, BUDGET_BIG = 400, CROWD = 20 };
 
 /* In millionths. */
 static uint32_t draw_rate(struct world *w)
@@ -58,7 +54,7 @@ static struct way draw_way(struct world *w)
 		way.jitter_ns = draw_ns(w, 3, 6);
 	if (draw_coin(w, 4)) {
 		way.byte_ns = 1 + sim_draw(w, 100);
-		way.queue_ns = draw_ns(w, 5, 7);
+		way.queue_ns = draw_ns(w, 4, 6);
 	}
 	return way;
 }
@@ -91,6 +87,8 @@ static void draw_links(struct world *w)
 
 		if (w->node[n].parent != SIM_NONE)
 			draw_link(w, n, w->node[n].parent, own ? NULL : way);
+		if (w->node[n].kind == NODE_FOE) /* it is what it sends that is bad */
+			w->link[w->nr_links - 1].way[0] = quiet(w);
 	}
 }
 
@@ -101,40 +99,33 @@ static struct node *draw_node(struct world *w, enum node_kind kind, unsigned par
 	struct node *node = &w->node[w->nr_nodes++];
 	void *mem = node->mem;
 
-	*node = (struct node){ .mem = mem,
-			       .kind = (uint8_t)kind,
-			       .parent = (uint8_t)parent,
-			       .wake_ns = UINT64_MAX,
-			       .armed_ns = UINT64_MAX };
+	*node = (struct node){ .mem = mem, .kind = (uint8_t)kind, .parent = (uint8_t)parent };
+	node->wall_ms = UINT64_C(1700000000000);
+	node->room = draw_coin(w, 16) ? 4 + sim_draw(w, 28) : SIM_INBOX;
 	node->service_ns = draw_coin(w, 2) ? 0 : sim_span(w, 30 * SIM_US);
+	if (kind == NODE_HOST && draw_coin(w, 24))
+		node->service_ns = sim_span(w, 5 * SIM_MS);
 	return node;
-}
-
-static struct work draw_work(struct world *w, bool big)
-{
-	static const uint16_t sizes[] = { 1,  31,  32,	33,  63,  64,  65,  96,
-					  97, 127, 128, 255, 256, 257, 300, 513 };
-	static const uint8_t kinds[] = { WIRE_ADD32, WIRE_ADD32SAT, WIRE_ADD16, WIRE_MAX32 };
-	struct work work = { .form = (uint8_t)sim_draw(w, 3) };
-
-	if (work.form == COLL_OPEN)
-		return work;
-	work.kind = work.form == COLL_FLOAT ? WIRE_ADD32 : kinds[sim_draw(w, 4)];
-	work.width = work.kind == WIRE_ADD16 ? 2 : 4;
-	work.count = sizes[sim_draw(w, 16)];
-	if (big) /* two segments */
-		work = (struct work){ COLL_FLOAT, WIRE_ADD32, 4, 128 * 128 + 1 + sim_draw(w, 300) };
-	return work;
 }
 
 static void draw_mismatch(struct world *w, struct sim_job *job)
 {
 	job->deviant = SIM_NONE;
+	job->deviance = DEVIANT_OP;
 	if (job->world < 2 || !draw_coin(w, 8))
 		return;
 	job->deviant = (uint8_t)sim_draw(w, job->world);
-	job->deviant_world = draw_coin(w, 4);
 	job->deviant_op = sim_draw(w, job->nr_ops);
+	/* Many ranks that are refused for 5 s send too much. */
+	if (job->world + w->nr_switches <= 8 && draw_coin(w, 4))
+		job->deviance = DEVIANT_WORLD;
+	else if (job->world + w->nr_switches <= 8 && job->p < SIM_P && draw_coin(w, 4))
+		job->deviance = DEVIANT_CHUNK;
+	if (job->deviance == DEVIANT_CHUNK)
+		job->want_p[job->deviant] = SIM_P;
+	for (unsigned r = 0; r < job->world; r++) /* somebody has less, still */
+		if (r != job->deviant && job->deviance == DEVIANT_CHUNK)
+			job->want_p[r] = WIRE_P_MIN;
 }
 
 /* Switches that hosts hang on: all that have none below them. */
@@ -153,83 +144,141 @@ static unsigned leaves(const struct world *w, uint8_t leaf[SIM_SWITCHES])
 	return nr;
 }
 
-/* Neighbouring ranks hang on the same switch. */
+/* A rank is below a switch, and below all that this one is below. */
+static void draw_below(struct world *w, struct sim_job *job, unsigned n, unsigned rank)
+{
+	for (; n != SIM_NONE; n = w->node[n].parent) {
+		struct wire_range *range = &job->below[n];
+
+		if (range->nr == 0)
+			range->first = (uint16_t)rank;
+		range->nr++;
+	}
+}
+
+/* Neighbouring ranks hang on the same switch, neighbouring switches on the same one. */
 static void draw_hosts(struct world *w, struct sim_job *job)
 {
 	uint8_t leaf[SIM_SWITCHES];
 	unsigned nr = leaves(w, leaf), used = nr < job->world ? nr : job->world;
 
+	memset(job->below, 0, sizeof(job->below));
 	for (unsigned r = 0; r < job->world; r++) {
-		unsigned l = r * used / job->world, first = (l * job->world + used - 1) / used,
-			 end = ((l + 1) * job->world + used - 1) / used;
-		struct node *node = draw_node(w, NODE_HOST, leaf[l]);
+		unsigned at = leaf[r * used / job->world];
+		struct node *node = draw_node(w, NODE_HOST, at);
 
 		job->node[r] = (uint8_t)(node - w->node);
-		job->range[r] = (struct wire_range){ (uint16_t)first, (uint16_t)(end - first) };
 		node->job = job->index;
 		node->rank = (uint8_t)r;
+		draw_below(w, job, at, r);
 	}
 }
 
-/* One switch; two or three below another; or two below one below another. */
+/* One switch; one to three below another; or some more below one or two of these. */
 static void draw_switches(struct world *w)
 {
-	unsigned style = w->trees && !w->mutant && draw_coin(w, 3) ? 1 + sim_draw(w, 3) : 0;
-	unsigned below = style ? 1 + sim_draw(w, 3) : 0;
+	bool tree = !mutant_is_standin(w->mutant) && draw_coin(w, 3);
+	unsigned below = tree ? 1 + sim_draw(w, 3) : 0, inner = tree ? sim_draw(w, 3) : 0;
 
 	draw_node(w, NODE_SWITCH, SIM_NONE);
-	for (unsigned i = 0; i < below; i++)
-		draw_node(w, NODE_SWITCH, style == 3 && i ? 1 : SWITCH_NODE);
+	for (unsigned i = 0; i < below; i++) {
+		unsigned n = w->nr_nodes;
+
+		draw_node(w, NODE_SWITCH, SWITCH_NODE);
+		if (i >= inner)
+			continue;
+		draw_node(w, NODE_SWITCH, n);
+		if (draw_coin(w, 2))
+			draw_node(w, NODE_SWITCH, n);
+	}
 	w->nr_switches = w->nr_nodes;
+	w->depth = 1 + tree + (inner > 0);
 }
 
-/* Memory of the machines is kept from run to run. */
-static void draw_job(struct world *w, unsigned world, unsigned nr_ops)
+/* S and P as each rank would have them, mostly the same. */
+static void draw_wants(struct world *w, struct sim_job *job, bool big)
+{
+	uint16_t slots = (uint16_t)(1 + sim_draw(w, draw_coin(w, 3) ? 4 : 40));
+	uint16_t p = draw_coin(w, 3) && !big ? SIM_P : WIRE_P_MIN;
+	bool differ = draw_coin(w, 4);
+
+	job->slots = slots;
+	job->p = p;
+	for (unsigned r = 0; r < job->world; r++) {
+		job->want_slots[r] = (uint16_t)(differ ? slots + sim_draw(w, 4) : slots);
+		job->want_p[r] = differ && draw_coin(w, 2) ? SIM_P : p;
+		if (r == 0 || job->want_slots[r] < job->slots)
+			job->slots = job->want_slots[r];
+		if (r == 0 || job->want_p[r] < job->p)
+			job->p = job->want_p[r];
+	}
+}
+
+/* One of nr.  Memory of the machines is kept from run to run. */
+static void draw_job(struct world *w, unsigned world, unsigned nr)
 {
 	struct sim_job *job = &w->job[w->nr_jobs];
-	bool big = w->nr_jobs == 0 && world <= 2 && draw_coin(w, 8);
+	unsigned packets = (100 + sim_draw(w, 300)) / nr;
+	bool big = nr == 1 && world <= 2 && w->nr_switches == 1 && draw_coin(w, 4 * world * world);
 
-	for (unsigned r = 0; r < SIM_RANKS; r++)
+	for (unsigned r = 0; r < world; r++)
 		job->rank[r] = (struct rank){ .coll = job->rank[r].coll };
 	job->index = (uint8_t)w->nr_jobs++;
 	job->world = (uint8_t)world;
 	snprintf(job->name, sizeof(job->name), "job%u", job->index);
 	job->seed = sim_random(w);
-	job->slots = (uint16_t)(1 + sim_draw(w, draw_coin(w, 3) ? 4 : 40));
-	job->p = draw_coin(w, 3) ? 256 : 128;
-	job->nr_ops = big ? 2 : nr_ops;
-	job->visits = 1 + sim_draw(w, 2);
+	draw_wants(w, job, big);
+	job->visits = big || world > CROWD ? 1 : 1 + sim_draw(w, 2);
 	job->wait = draw_coin(w, 2) || mutant_is_standin(w->mutant);
 	job->done = false;
 	job->mismatches = 0;
-	for (unsigned op = 0; op < job->nr_ops; op++)
-		job->work[op] = draw_work(w, big && op == 0);
+	job->blamed_reset = false;
+	if (big || world > CROWD)
+		w->budget = BUDGET_BIG;
+	row_draw(w, job, packets, big);
 	draw_mismatch(w, job);
 	draw_hosts(w, job);
 }
 
-/* About so many operations that a row takes a few hundred packets. */
+/* Ranks of a job that is alone. */
+static unsigned draw_ranks(struct world *w)
+{
+	static const uint8_t many[] = { 17, 31, 32, 33, 40, 63, 64, 64 };
+
+	if (draw_coin(w, 16)) /* in a tree each packet is several */
+		return many[sim_draw(w, w->nr_switches > 1 ? 5 : 8)];
+	return 1 + sim_draw(w, draw_coin(w, 8) ? 16 : 8);
+}
+
+/* A row takes a few hundred packets, so that a run is short and there are many. */
 static void draw_jobs(struct world *w)
 {
 	unsigned nr = draw_coin(w, 2) ? 1 : 1 + sim_draw(w, SIM_JOBS);
 
-	for (unsigned j = 0; j < nr; j++) {
-		unsigned world = 1 + sim_draw(w, nr == 1 ? SIM_RANKS : 5);
-		unsigned most = 72 / (world * nr);
+	for (unsigned j = 0; j < nr; j++)
+		draw_job(w, nr == 1 ? draw_ranks(w) : 1 + sim_draw(w, 5), nr);
+}
 
-		most = most > SIM_OPS ? SIM_OPS : most;
-		draw_job(w, world, 1 + sim_draw(w, most < 3 ? 3 : most));
-	}
+static void draw_foes(struct world *w)
+{
+	w->nr_foes = mutant_is_standin(w->mutant) || !draw_coin(w, 3) ? 0 : 1 + draw_coin(w, 4);
+	for (unsigned i = 0; i < w->nr_foes; i++)
+		draw_node(w, NODE_FOE, sim_draw(w, w->nr_switches));
 }
 
 /* Room for all jobs, or, in a tight world, not even for that. */
 static void draw_pool(struct world *w)
 {
 	uint32_t slots = 0, most = 0;
-	struct pipe_params params = { .jobs_max = 4, .p_max = SIM_P };
+	struct pipe_params params = { .jobs_max = SIM_TABLE, .p_max = SIM_P };
 
 	for (unsigned j = 0; j < w->nr_jobs; j++) {
 		uint32_t wants = WIRE_SE + w->job[j].slots;
+
+		/* A leaf reserves what its own ranks want. */
+		for (unsigned r = 0; r < w->job[j].world && w->nr_switches > 1; r++)
+			if (w->job[j].want_slots[r] + (uint32_t)WIRE_SE > wants)
+				wants = w->job[j].want_slots[r] + (uint32_t)WIRE_SE;
 
 		slots += wants;
 		most = wants > most ? wants : most;
@@ -247,6 +296,8 @@ static void draw_pool(struct world *w)
 static void draw_acts(struct world *w)
 {
 	unsigned allowed = 1 + sim_draw(w, (1u << ACT_NR) - 1);
+	bool standin = mutant_is_standin(w->mutant); /* which knows of no rank that has left */
+	unsigned hosts = w->nr_nodes - w->nr_foes - w->nr_switches;
 
 	w->nr_acts = draw_coin(w, 3) ? 0 : sim_draw(w, SIM_ACTS + 1);
 	for (unsigned i = 0; i < w->nr_acts; i++) {
@@ -255,8 +306,13 @@ static void draw_acts(struct world *w)
 		do
 			act->kind = (uint8_t)sim_draw(w, ACT_NR);
 		while (!(allowed >> act->kind & 1));
-		act->node = (uint8_t)(w->nr_switches + sim_draw(w, w->nr_nodes - w->nr_switches));
-		if (act->kind == ACT_SWITCH_CRASH || act->kind == ACT_SWITCH_PAUSE)
+		if (draw_coin(w, 10))
+			act->kind = ACT_BROKEN;
+		if (standin && (act->kind == ACT_BROKEN || act->kind == ACT_QUIT))
+			act->kind = ACT_CRASH;
+		act->node = (uint8_t)(w->nr_switches + sim_draw(w, hosts));
+		if (act->kind == ACT_SWITCH_CRASH || act->kind == ACT_SWITCH_PAUSE ||
+		    act->kind == ACT_RESET)
 			act->node = (uint8_t)sim_draw(w, w->nr_switches);
 		if (act->kind == ACT_CUT)
 			act->node = (uint8_t)sim_draw(w, w->nr_links);
@@ -270,11 +326,16 @@ void draw_world(struct world *w)
 {
 	w->traits = (struct traits){ .icmp = draw_coin(w, 3),
 				     .same_port = draw_coin(w, 3),
-				     .clock_jump = draw_coin(w, 4) };
+				     .clock_ahead = draw_coin(w, 4),
+				     .unseen = w->mutant == MUTANT_CORRUPT };
+	w->traits.blinks = draw_coin(w, 16) && !mutant_is_standin(w->mutant);
+	w->traits.clock_back = !w->traits.clock_ahead && draw_coin(w, 4);
 	if (draw_coin(w, 2))
 		w->traits.think_ns = draw_ns(w, 4, 8);
 	draw_switches(w);
+	w->budget = BUDGET / w->depth;
 	draw_jobs(w);
+	draw_foes(w);
 	draw_pool(w);
 	draw_links(w);
 	draw_acts(w);
@@ -282,6 +343,7 @@ void draw_world(struct world *w)
 		    w->now_ns + 200 * SIM_MS + draw_ns(w, 8, 10));
 	for (unsigned n = 0; n < w->nr_switches; n++)
 		switch_boot(w, n);
+	foe_draw(w);
 	for (unsigned j = 0; j < w->nr_jobs; j++)
 		host_visit(w, &w->job[j]);
 }

@@ -13,6 +13,7 @@
 enum { BURST = 16 };
 
 static const uint64_t probe_gap_ns = 50 * SIM_MS;
+static const uint64_t farewell_ns = 300 * SIM_MS; /* END and LEAVE are repeated for 200 ms */
 
 static struct sim_job *host_job(struct world *w, unsigned n)
 {
@@ -44,29 +45,47 @@ static uint16_t host_port(const struct world *w, unsigned n, const struct rank *
 	return (uint16_t)(1000 * (n + 1) + lives);
 }
 
+/* Which ranks the switches on the way have. */
+static void host_ranges(struct world *w, unsigned n, uint16_t world)
+{
+	struct wire_join *join = &host_rank(w, n)->session.join;
+
+	if (w->nr_switches == 1)
+		return;
+	for (unsigned at = w->node[n].parent; at != SIM_NONE; at = w->node[at].parent)
+		join->ranges[join->nr_ranges++] = host_job(w, n)->below[at];
+	join->ranges[join->nr_ranges - 1] = (struct wire_range){ 0, world };
+}
+
 void host_boot(struct world *w, unsigned n)
 {
 	struct sim_job *job = host_job(w, n);
 	struct rank *rank = host_rank(w, n);
 	struct node *node = &w->node[n];
-	const struct coll_params cp = {
-		.slots = job->slots, .p = job->p, .rto_min_ns = SIM_MS, .rto_max_ns = 100 * SIM_MS
-	};
+	const struct coll_params cp = { .slots = job->want_slots[node->rank],
+					.p = job->want_p[node->rank],
+					.rto_min_ns = SIM_MS,
+					.rto_max_ns = 100 * SIM_MS };
 	bool deviant = rank->life ? rank->deviant : job->deviant == node->rank;
-	bool wrong_world = deviant && job->deviant_world;
+	bool wrong_world = deviant && job->deviance == DEVIANT_WORLD;
 	struct rank next = { .coll = coll_init(rank->coll, &cp),
 			     .life = rank->life + 1,
 			     .deviant = deviant,
 			     .inc = sim_mix(w->seed << 32 ^ (n << 16) ^ (rank->life + 1)) | 1,
 			     .silent_ns = rank->silent_ns,
 			     .last_epoch = rank->last_epoch,
+			     .last_life = rank->last_life,
 			     .blamed_restart = rank->life > 0,
-			     .blamed_abort = rank->blamed_abort,
+			     .nr_aborts = rank->nr_aborts,
+			     .blamed_rounds = rank->blamed_rounds,
 			     .blamed_left = rank->blamed_left,
-			     .blamed_gone = rank->blamed_gone };
+			     .blamed_gone = rank->blamed_gone,
+			     .blamed_broken = rank->blamed_broken };
 
+	memcpy(next.aborted, rank->aborted, sizeof(next.aborted));
 	if (w->mutant == MUTANT_SAME_INC && rank->inc)
 		next.inc = rank->inc;
+	wrong_world = wrong_world || (w->mutant == MUTANT_WORLD && node->rank == 0);
 	next.port = host_port(w, n, &next);
 	*rank = next;
 	session_init(&rank->session,
@@ -74,23 +93,19 @@ void host_boot(struct world *w, unsigned n)
 					       .inc = rank->inc,
 					       .rank = node->rank,
 					       .world = (uint16_t)(job->world + wrong_world),
-					       .slots = job->slots,
-					       .p = job->p,
+					       .slots = cp.slots,
+					       .p = cp.p,
+					       .p_fixed = deviant && job->deviance == DEVIANT_CHUNK,
 					       .port = rank->port,
 					       .nr_ports = 1 },
 		     w->now_ns);
-	if (w->nr_switches > 1) {
-		rank->session.join.nr_ranges = 2;
-		rank->session.join.ranges[0] = job->range[node->rank];
-		rank->session.join.ranges[1] =
-			(struct wire_range){ 0, (uint16_t)(job->world + wrong_world) };
-	}
+	host_ranges(w, n, (uint16_t)(job->world + wrong_world));
 	node->up = true;
 	node->paused = false;
 	trace_note(w, "rank boots", n, rank->life);
 	if (rank->life > 1)
 		host_again(w, job);
-	w->ready |= 1u << n;
+	world_ready(w, n);
 }
 
 void host_crash(struct world *w, unsigned n)
@@ -134,6 +149,7 @@ static void host_left(struct world *w, struct sim_job *job)
 	again = again || (w->nr_switches > 1 && !job->calm);
 	if (job->visits > 1 && !w->calm) {
 		job->visits--;
+		w->seen[SEEN_AGAIN] = true;
 		again = true;
 	}
 	if (again)
@@ -161,6 +177,12 @@ static void host_exit(struct world *w, unsigned n, bool acknowledged)
 	rank->blamed_gone = true;
 	rank->lingers = !acknowledged;
 	trace_note(w, "rank has left", n, acknowledged);
+	/* The others wait for it, and nobody has told them. */
+	if (rank->quits && !acknowledged) {
+		rank->done_epoch = 0;
+		host_later(w, n, w->now_ns + sim_span(w, 20 * SIM_MS));
+		return;
+	}
 	if (host_awaited(w, host_job(w, n)))
 		host_again(w, host_job(w, n));
 	else
@@ -242,25 +264,47 @@ static void host_over(struct world *w, unsigned n)
 	host_again(w, host_job(w, n));
 }
 
+/* In one of the things that an operation's descriptor says. */
+static void host_differ(struct coll_args *args, uint64_t seed)
+{
+	switch (seed % 4) {
+	case 0:
+		args->desc.op ^= 7;
+		break;
+	case 1:
+		args->desc.dtype ^= 7;
+		break;
+	default:
+		args->desc.count += args->desc.count > 0;
+		args->desc.root = args->desc.count == 0;
+	}
+}
+
 static void host_post(struct world *w, struct sim_job *job, struct rank *rank)
 {
 	while (rank->posted < job->nr_ops && w->now_ns >= rank->post_ns &&
 	       w->now_ns >= rank->silent_ns && coll_outstanding(rank->coll) < COLL_OPS) {
 		const struct work *work = &job->work[rank->posted];
-		bool wrong = rank->deviant && !job->deviant_world &&
+		bool wrong = rank->deviant && job->deviance == DEVIANT_OP &&
 			     rank->posted == job->deviant_op;
-		const struct coll_args args = { .desc = { .count = work->count +
-								   (wrong && work->count),
-							  .collective = WIRE_ALLREDUCE,
-							  .root = wrong && !work->count,
-							  .world = job->world },
-						.form = work->form,
-						.kind = work->kind,
-						.width = work->width };
+		struct coll_args args = { .desc = { .count = work->count,
+						    .collective = work->form == COLL_OPEN
+									  ? WIRE_BARRIER
+									  : WIRE_ALLREDUCE,
+						    .dtype = work->dtype,
+						    .op = work->op,
+						    .world = job->world },
+					  .form = work->form,
+					  .kind = work->kind,
+					  .width = work->width };
+
+		if (wrong)
+			host_differ(&args, job->seed);
 
 		if (coll_start(rank->coll, &args) < 0)
-			sim_fail(w, "an operation is refused");
-		memset(rank->marks[rank->posted % COLL_OPS], 0, sizeof(rank->marks[0]));
+			sim_fail(w, BY_WIRE, "an operation is refused");
+		memset(&w->marks[job->index][rank - job->rank][rank->posted % COLL_OPS], 0,
+		       sizeof(struct mark));
 		rank->posted++;
 		rank->post_ns = w->now_ns + sim_span(w, w->traits.think_ns);
 	}
@@ -280,6 +324,7 @@ static void host_leave(struct world *w, unsigned n)
 
 	rank->blamed_left = true;
 	rank->in_epoch = false;
+	w->seen[SEEN_LEAVES_EARLY] |= !host_all_finished(host_job(w, n));
 	if (w->mutant == MUTANT_NO_LEAVE)
 		host_exit(w, n, true);
 	else
@@ -336,6 +381,8 @@ static void host_result(struct world *w, unsigned n, const struct wire_msg *msg)
 
 	switch (coll_input(rank->coll, msg, &chunk, w->now_ns)) {
 	case COLL_TAKEN_D:
+		if (w->mutant == MUTANT_SKIPS && sim_draw(w, 50) == 0)
+			break;
 		check_data(w, job, r, host_op(rank, &chunk), &chunk, msg->payload);
 		if (w->mutant == MUTANT_TWICE && sim_draw(w, 50) == 0)
 			check_data(w, job, r, host_op(rank, &chunk), &chunk, msg->payload);
@@ -346,10 +393,22 @@ static void host_result(struct world *w, unsigned n, const struct wire_msg *msg)
 	case COLL_DROPPED:
 		break;
 	case COLL_MISMATCH:
-		sim_fail(w, "node %u: a result with another descriptor", n);
+		sim_fail(w, BY_WIRE, "node %u: a result with another descriptor", n);
 	case COLL_BROKEN:
-		sim_fail(w, "node %u: a result without values", n);
+		sim_fail(w, BY_WIRE, "node %u: a result without values", n);
 	}
+}
+
+/* The first epoch runs: the switch is restarted in the very same millisecond. */
+static void host_blink(struct world *w)
+{
+	if (!w->traits.blinks || w->calm)
+		return;
+	w->traits.blinks = false;
+	w->acts[0] = (struct act){ .kind = ACT_SWITCH_CRASH,
+				   .for_ns = 10 * SIM_US + sim_span(w, 200 * SIM_US) };
+	world_event(w, &(struct event){ .type = EVENT_ACT, .arg = 0 },
+		    w->now_ns + sim_span(w, 200 * SIM_US));
 }
 
 static void host_begun(struct world *w, unsigned n)
@@ -362,7 +421,11 @@ static void host_begun(struct world *w, unsigned n)
 					  .slots = st->slots,
 					  .p = st->p };
 
+	if (rank->session.p_fixed && st->p != rank->session.join.p)
+		sim_fail(w, BY_REFUSAL, "node %u: P is %u, and %u was asked for and no other", n,
+			 st->p, rank->session.join.p);
 	host_over(w, n);
+	host_blink(w);
 	check_enter(w, host_job(w, n), w->node[n].rank);
 	coll_begin(rank->coll, &epoch);
 	rank->in_epoch = true;
@@ -380,18 +443,29 @@ static void host_gave_up(struct world *w, unsigned n)
 	struct rank *rank = host_rank(w, n);
 	const struct wire_status *st = session_status(&rank->session);
 
+	/* Three JOINs in a row are lost, and a small probe is not. */
+	if (rank->session.failure == SESSION_TOO_LARGE && rank->session.p_fixed) {
+		host_crash(w, n);
+		host_later(w, n, w->now_ns + sim_span(w, 20 * SIM_MS));
+		return;
+	}
 	if (rank->session.failure != SESSION_WAS_REFUSED)
-		sim_fail(w, "node %u: joining failed, why: %u", n, rank->session.failure);
+		sim_fail(w, BY_REFUSAL, "node %u: joining failed, why: %u", n,
+			 rank->session.failure);
 	if (!(st->cause == WIRE_CAUSE_PARAMETERS && job->deviant != SIM_NONE &&
-	      job->deviant_world) &&
+	      job->deviance != DEVIANT_OP) &&
 	    !(st->cause == WIRE_CAUSE_NO_SLOTS && w->tight) &&
 	    !(st->cause == WIRE_CAUSE_DUPLICATE_RANK && rank->life > 1))
-		sim_fail(w, "node %u: refused for 5 s, cause %u", n, st->cause);
-	if (st->cause == WIRE_CAUSE_PARAMETERS && st->field != WIRE_FIELD_WORLD)
-		sim_fail(w, "node %u: refused because of field %u", n, st->field);
+		sim_fail(w, BY_REFUSAL, "node %u: refused for 5 s, cause %u", n, st->cause);
+	if (st->cause == WIRE_CAUSE_PARAMETERS &&
+	    st->field != (job->deviance == DEVIANT_WORLD ? WIRE_FIELD_WORLD : WIRE_FIELD_CHUNK))
+		sim_fail(w, BY_REFUSAL, "node %u: refused because of field %u", n, st->field);
 	job->mismatches++;
-	if (st->cause == WIRE_CAUSE_PARAMETERS)
+	if (st->cause == WIRE_CAUSE_PARAMETERS) {
+		w->seen[job->deviance == DEVIANT_WORLD ? SEEN_WORLD_DIFFERS : SEEN_CHUNK_DIFFERS] =
+			true;
 		rank->deviant = false;
+	}
 	host_crash(w, n);
 	host_later(w, n, w->now_ns + sim_span(w, 20 * SIM_MS));
 }
@@ -421,11 +495,23 @@ static void host_event(struct world *w, unsigned n, enum session_event event,
 	case SESSION_GONE:
 		host_exit(w, n, msg != NULL);
 		break;
-	case SESSION_SMALLER:
+	case SESSION_SMALLER: /* what it asked for before does not hold any more */
+		rank->blamed_restart = true;
+		break;
 	case SESSION_NOTHING:
 		break;
 	}
 	rank->blamed_restart = rank->blamed_restart || rank->session.forgotten;
+}
+
+static void host_refusal(struct world *w, const struct wire_msg *msg)
+{
+	uint8_t cause = msg->payload[WIRE_STATUS_CAUSE];
+
+	if (msg->type != WIRE_STATUS || msg->payload[WIRE_STATUS_STATE] != WIRE_REFUSED)
+		return;
+	w->seen[SEEN_NO_SLOTS] |= cause == WIRE_CAUSE_NO_SLOTS;
+	w->seen[SEEN_DUPLICATE] |= cause == WIRE_CAUSE_DUPLICATE_RANK;
 }
 
 static void host_input(struct world *w, unsigned n, const struct packet *p)
@@ -434,7 +520,8 @@ static void host_input(struct world *w, unsigned n, const struct packet *p)
 	struct wire_msg msg;
 
 	if (wire_parse(&msg, p->data, p->len) != WIRE_OK)
-		sim_fail(w, "node %u: the switch sent nonsense", n);
+		sim_fail(w, BY_WIRE, "node %u: the switch sent nonsense", n);
+	host_refusal(w, &msg);
 	if (msg.type == WIRE_RESULT && rank->in_epoch)
 		host_result(w, n, &msg);
 	else if (msg.type == WIRE_STATUS)
@@ -491,6 +578,10 @@ void host_run(struct world *w, unsigned n)
 		host_operations(w, n);
 	if (!node->up)
 		return;
+	if ((rank->session.state == SESSION_LEAVING || rank->session.state == SESSION_ENDING) &&
+	    w->now_ns - rank->session.since_ns > farewell_ns)
+		sim_fail(w, BY_LIVENESS, "node %u: END or LEAVE for more than %lu ms", n,
+			 (unsigned long)(farewell_ns / SIM_MS));
 	at_ns = host_deadline(w, n);
 	world_wake(w, n, at_ns > w->now_ns ? at_ns : w->now_ns + SIM_US);
 }
@@ -503,13 +594,14 @@ void host_abort(struct world *w, unsigned n)
 
 	if (!w->node[n].up || w->node[n].paused || rank->session.state != SESSION_RUNNING)
 		return;
-	rank->blamed_abort = true;
+	rank->aborted[rank->nr_aborts++ % SIM_ABORTS] = rank->session.epoch;
+	w->seen[SEEN_ABORT] = true;
 	session_abort(&rank->session, WIRE_CAUSE_ABORTED, w->now_ns);
 	rank->blamed_restart = true; /* should END be lost for long, or not even be waited for */
 	if (sim_draw(w, 2))
 		session_rejoin(&rank->session, w->now_ns);
 	host_over(w, n);
-	w->ready |= 1u << n;
+	world_ready(w, n);
 }
 
 void host_fail(struct world *w, unsigned n)
@@ -519,7 +611,22 @@ void host_fail(struct world *w, unsigned n)
 	if (!w->node[n].up || w->node[n].paused || rank->session.state != SESSION_RUNNING)
 		return;
 	rank->blamed_restart = true;
+	w->seen[SEEN_FAIL] = true;
 	session_fail(&rank->session, w->now_ns);
 	host_over(w, n);
-	w->ready |= 1u << n;
+	world_ready(w, n);
+}
+
+/* Its row counts as finished until the others need it and it comes again. */
+void host_quit(struct world *w, unsigned n)
+{
+	struct rank *rank = host_rank(w, n);
+
+	if (!w->node[n].up || w->node[n].paused || !rank->in_epoch || rank->done_epoch)
+		return;
+	w->seen[SEEN_QUIT] = true;
+	rank->quits = true;
+	rank->done_epoch = rank->session.epoch;
+	host_leave(w, n);
+	world_ready(w, n);
 }

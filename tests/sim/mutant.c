@@ -7,27 +7,44 @@
 #include <string.h>
 #include <time.h>
 
-const char *const mutant_names[MUTANT_NR] = {
-	[MUTANT_NONE] = "none",
-	[MUTANT_SOUND] = "switch: stand-in, nothing broken",
-	[MUTANT_VERSION] = "switch: a version bit instead of the round",
-	[MUTANT_ADDS_TWICE] = "switch: adds a duplicate again",
-	[MUTANT_OVERWRITES_NOT] = "switch: begins a round with the old sum",
-	[MUTANT_REPEATS_NOT] = "switch: never sends a result again",
-	[MUTANT_EPOCH] = "switch: cells outlive their epoch",
-	[MUTANT_STALE] = "switch: an earlier round overwrites a later one",
-	[MUTANT_SIGNED] = "switch: compares exponents as signed",
-	[MUTANT_COMPARES_NOT] = "switch: sums different operations",
-	[MUTANT_FRESH] = "host: sends other bytes again",
-	[MUTANT_SAME_INC] = "host: restarts with its old incarnation",
-	[MUTANT_NO_LEAVE] = "host: goes without LEAVE",
-	[MUTANT_TWICE] = "host: delivers a result twice",
-	[MUTANT_BLAME] = "host: names another cause",
-	[MUTANT_UNCOUNTED] = "link: a lost packet is not counted",
-	[MUTANT_MISCOUNT] = "switch: a packet is counted twice",
-	[MUTANT_DEAF] = "process: stops for ever",
-	[MUTANT_CLOCK] = "simulator: depends on the time of day",
+const struct mutant_info mutant_infos[MUTANT_NR] = {
+	[MUTANT_NONE] = { "-", "none", BY_NR },
+	[MUTANT_SOUND] = { "sound", "switch: stand-in, nothing broken", BY_NR },
+	[MUTANT_VERSION] = { "version", "switch: a version bit instead of the round", BY_SUM },
+	[MUTANT_ADDS_TWICE] = { "adds-twice", "switch: adds a duplicate again", BY_SUM },
+	[MUTANT_OVERWRITES_NOT] = { "overwrites-not", "switch: begins a round with the old sum",
+				    BY_SUM },
+	[MUTANT_REPEATS_NOT] = { "repeats-not", "switch: never sends a result again", BY_LIVENESS },
+	[MUTANT_EPOCH] = { "epoch", "switch: cells outlive their epoch", BY_SUM },
+	[MUTANT_STALE] = { "stale", "switch: an earlier round overwrites a later one",
+			   BY_LIVENESS },
+	[MUTANT_SIGNED] = { "signed", "switch: compares exponents as signed", BY_EXPONENT },
+	[MUTANT_COMPARES_NOT] = { "compares-not", "switch: sums different operations", BY_MEMBER },
+	[MUTANT_HASTY] = { "hasty", "switch: does not wait for the last rank", BY_MEMBER },
+	[MUTANT_FRESH] = { "fresh", "host: sends other bytes again", BY_SUM },
+	[MUTANT_SAME_INC] = { "same-inc", "host: restarts with its old incarnation", BY_EPOCH },
+	[MUTANT_NO_LEAVE] = { "no-leave", "host: goes without LEAVE", BY_LEAK },
+	[MUTANT_TWICE] = { "twice", "host: delivers a result twice", BY_DELIVERY },
+	[MUTANT_SKIPS] = { "skips", "host: does not deliver a result", BY_DELIVERY },
+	[MUTANT_BLAME] = { "blame", "host: names another cause", BY_BLAME },
+	[MUTANT_WORLD] = { "world", "host: joins with another world", BY_REFUSAL },
+	[MUTANT_LEAVE] = { "leave", "switch: acknowledges LEAVE and forgets it", BY_LEAK },
+	[MUTANT_NONSENSE] = { "nonsense", "switch: sends what is no message", BY_WIRE },
+	[MUTANT_STRANGER] = { "stranger", "switch: takes any address for a member's", BY_COUNTER },
+	[MUTANT_UNCOUNTED] = { "uncounted", "link: a lost packet is not counted", BY_LINK },
+	[MUTANT_MISCOUNT] = { "miscount", "switch: a packet is counted twice", BY_COUNTER },
+	[MUTANT_DEAF] = { "deaf", "process: stops for ever", BY_LIVENESS },
+	[MUTANT_CORRUPT] = { "corrupt", "link: corruption that UDP does not show", BY_SUM },
+	[MUTANT_CLOCK] = { "clock", "simulator: depends on the time of day", BY_TRACE },
 };
+
+unsigned mutant_find(const char *name)
+{
+	for (unsigned m = MUTANT_NONE + 1; m < MUTANT_NR; m++)
+		if (strcmp(mutant_infos[m].name, name) == 0)
+			return m;
+	return MUTANT_NONE;
+}
 
 enum { CELLS = 2 * 1024 };
 
@@ -146,6 +163,16 @@ static void standin_result(struct pipe_pkt *pkt, const struct standin_cell *cell
 	pkt->verdict = (uint8_t)verdict;
 }
 
+static bool standin_done(const struct world *w, const struct standin_cell *cell,
+			 const struct job *job, uint64_t bit)
+{
+	uint64_t last = UINT64_C(1) << (job->world - 1);
+
+	if (w->mutant == MUTANT_HASTY && job->world > 1 && bit != last)
+		return cell->have == (job->all & ~last);
+	return cell->have == job->all;
+}
+
 /* False: this is for the real one, to end the epoch. */
 static bool standin_data(struct world *w, struct standin_cell *pair, const struct job *job,
 			 struct pipe_pkt *pkt, struct wire_msg *msg)
@@ -171,7 +198,7 @@ static bool standin_data(struct world *w, struct standin_cell *pair, const struc
 		standin_add(w, cell, msg->payload);
 		cell->have |= bit;
 	}
-	if (cell->have == job->all)
+	if (standin_done(w, cell, job, bit))
 		standin_result(pkt, cell, msg, PIPE_MULTICAST);
 	return true;
 }
@@ -187,11 +214,59 @@ static void standin_mismatch(struct world *w, unsigned n, const struct pipe_pkt 
 					  .wid_b = (uint16_t)__builtin_ctzll(have) };
 	uint8_t buf[WIRE_MSG_MAX];
 	struct pipe_pkt own = { .data = buf, .cap = sizeof(buf), .flow = pkt->flow };
-	struct pipe_time now = sim_time(w);
+	struct pipe_time now = switch_time(w, &w->node[n]);
 
 	own.len = (uint32_t)wire_status_build(buf, &end, &body, WIRE_BODY);
 	pipe_input(w->node[n].pipe, &own, 1, &now);
 	w->node[n].rx++;
+}
+
+static const struct job *job_of(const struct world *w, unsigned n, uint16_t handle)
+{
+	for (unsigned i = 0; i < w->node[n].params.jobs_max; i++) {
+		const struct job *job = pipe_job(w->node[n].pipe, i);
+
+		if (job && job->handle == handle)
+			return job;
+	}
+	return NULL;
+}
+
+/* LEAVE is answered as if it had been heeded. */
+static bool mutant_leave(const struct world *w, unsigned n, struct pipe_pkt *pkt)
+{
+	struct wire_status status = { .state = WIRE_RUNNING,
+				      .cause = WIRE_CAUSE_LEFT,
+				      .wid_b = WIRE_WID_NONE,
+				      .p = WIRE_P_MIN,
+				      .slots = 1 };
+	const struct job *job;
+	struct wire_msg msg;
+
+	if (wire_parse(&msg, pkt->data, pkt->len) != WIRE_OK || msg.type != WIRE_LEAVE)
+		return false;
+	job = job_of(w, n, msg.job);
+	if (!job || msg.epoch != job->epoch)
+		return false;
+	status.key = job->key;
+	status.wid_a = msg.wid;
+	msg.type = WIRE_STATUS;
+	pkt->len = (uint32_t)wire_status_build(pkt->data, &msg, &status, WIRE_PAD);
+	pkt->verdict = PIPE_REPLY;
+	return true;
+}
+
+/* The address of the member whose rank the packet names, whatever its own is. */
+static void mutant_stranger(const struct world *w, unsigned n, struct pipe_pkt *pkt)
+{
+	const struct job *job;
+	struct wire_msg msg;
+
+	if (wire_parse(&msg, pkt->data, pkt->len) != WIRE_OK || msg.type != WIRE_DATA)
+		return;
+	job = job_of(w, n, msg.job);
+	if (job && msg.wid < job->nr_members)
+		pkt->flow = job->members[msg.wid].flow;
 }
 
 bool mutant_switch(struct world *w, unsigned n, struct pipe_pkt *pkt)
@@ -200,6 +275,10 @@ bool mutant_switch(struct world *w, unsigned n, struct pipe_pkt *pkt)
 	struct standin_cell *pair;
 	struct wire_msg msg;
 
+	if (w->mutant == MUTANT_LEAVE)
+		return mutant_leave(w, n, pkt);
+	if (w->mutant == MUTANT_STRANGER)
+		mutant_stranger(w, n, pkt);
 	if (!mutant_is_standin(w->mutant) || wire_parse(&msg, pkt->data, pkt->len) != WIRE_OK ||
 	    msg.type != WIRE_DATA)
 		return false;

@@ -22,21 +22,35 @@ enum mutant {
 	MUTANT_STALE,	       /* an earlier round overwrites a later one */
 	MUTANT_SIGNED,	       /* exponents are compared as signed */
 	MUTANT_COMPARES_NOT,   /* different operations are summed */
+	MUTANT_HASTY,	       /* the last rank is not waited for */
 	/* Hosts. */
 	MUTANT_FRESH,	 /* what is sent again has other bytes */
 	MUTANT_SAME_INC, /* a restarted rank has the incarnation of its life before */
 	MUTANT_NO_LEAVE, /* a rank goes without a word */
 	MUTANT_TWICE,	 /* a result is delivered twice */
+	MUTANT_SKIPS,	 /* a result is not delivered */
 	MUTANT_BLAME,	 /* an epoch's end is blamed on another cause */
+	MUTANT_WORLD,	 /* a rank joins with another world */
+	/* The switch. */
+	MUTANT_LEAVE,	 /* LEAVE is acknowledged and forgotten */
+	MUTANT_NONSENSE, /* a result is no message */
+	MUTANT_STRANGER, /* any address is taken for a member's */
 	/* The simulator itself. */
 	MUTANT_UNCOUNTED, /* a lost packet is not counted */
 	MUTANT_MISCOUNT,  /* a packet is counted twice at the switch */
 	MUTANT_DEAF,	  /* a process stops for ever */
+	MUTANT_CORRUPT,	  /* corruption that the UDP checksum does not show */
 	MUTANT_CLOCK,	  /* what happens depends on the time of day */
 	MUTANT_NR
 };
 
-extern const char *const mutant_names[MUTANT_NR];
+struct mutant_info {
+	const char *name, *text;
+	uint8_t by; /* enum checker: who has to catch it */
+};
+extern const struct mutant_info mutant_infos[MUTANT_NR];
+/* 0: there is none of that name. */
+unsigned mutant_find(const char *name);
 static inline bool mutant_is_standin(unsigned mutant)
 {
 	return mutant >= MUTANT_SOUND && mutant < MUTANT_FRESH;

@@ -43,6 +43,18 @@ static bool queue_enter(struct world *w, struct way *way, size_t len, uint64_t *
 	return true;
 }
 
+/* Two words change places: the one's complement sum stays as it is. */
+static void corrupt(struct world *w, struct packet *p)
+{
+	uint32_t words = p->len / 2, a = sim_draw(w, words), b = sim_draw(w, words);
+	uint8_t saved[2];
+
+	p->corrupt = false;
+	memcpy(saved, p->data + 2 * a, 2);
+	memcpy(p->data + 2 * a, p->data + 2 * b, 2);
+	memcpy(p->data + 2 * b, saved, 2);
+}
+
 static void copy_send(struct world *w, const struct sending *s, struct way *way, uint64_t at_ns)
 {
 	struct packet *p;
@@ -56,17 +68,25 @@ static void copy_send(struct world *w, const struct sending *s, struct way *way,
 	p->from = s->from;
 	p->to = s->to;
 	p->link = w->route[s->from][s->to];
+	p->as = s->as ? (uint8_t)(s->as - 1) : s->from;
 	p->src_port = s->src_port;
 	p->dst_port = s->dst_port;
 	p->unreachable = s->unreachable;
+	p->foe = s->foe;
 	p->corrupt = chance(&random, way->corrupt);
 	p->len = (uint32_t)s->len;
 	memcpy(p->data, s->data, s->len);
 	at_ns += way->delay_ns;
-	if (chance(&random, way->reorder))
+	if (chance(&random, way->reorder)) {
 		at_ns += sim_span(w, way->reorder_ns);
-	if (way->jitter_ns)
+		way->reordered++;
+	}
+	if (way->jitter_ns) {
 		at_ns += sim_span(w, way->jitter_ns);
+		way->delayed++;
+	}
+	if (p->corrupt && w->traits.unseen)
+		corrupt(w, p);
 	world_event(w, &(struct event){ .type = EVENT_PACKET, .arg = (uint16_t)(p - w->packets) },
 		    at_ns);
 }
@@ -79,9 +99,9 @@ void net_send(struct world *w, const struct sending *s)
 	unsigned copies = 1;
 
 	if (s->len > SIM_ROOM)
-		sim_fail(w, "a message of %zu bytes, more than was agreed", s->len);
+		sim_fail(w, BY_WIRE, "a message of %zu bytes, more than was agreed", s->len);
 	if (++w->packets_sent > SIM_MOST)
-		sim_fail(w, "more than %d packets", SIM_MOST);
+		sim_fail(w, BY_LIVENESS, "more than %d packets", SIM_MOST);
 	way->sent++;
 	if (chance(&random, way->dup)) {
 		way->duped++;
@@ -113,7 +133,7 @@ static bool heard(struct world *w, const struct packet *p)
 
 	if (!node->up)
 		return false;
-	return node->kind == NODE_SWITCH || host_rank(w, p->to)->port == p->dst_port;
+	return node->kind != NODE_HOST || host_rank(w, p->to)->port == p->dst_port;
 }
 
 static void answer_unreachable(struct world *w, const struct packet *p)
@@ -124,8 +144,10 @@ static void answer_unreachable(struct world *w, const struct packet *p)
 				   .data = p->data,
 				   .unreachable = true };
 
-	if (w->traits.icmp && w->node[p->to].kind == NODE_HOST && !p->unreachable)
-		net_send(w, &s);
+	if (!w->traits.icmp || w->node[p->to].kind != NODE_HOST || p->unreachable)
+		return;
+	w->seen[SEEN_UNREACHABLE] = true;
+	net_send(w, &s);
 }
 
 void net_arrive(struct world *w, unsigned packet)
@@ -141,7 +163,7 @@ void net_arrive(struct world *w, unsigned packet)
 	} else if (!heard(w, p)) {
 		node->nobody++;
 		answer_unreachable(w, p);
-	} else if (node->tail - node->head == SIM_INBOX) {
+	} else if (node->tail - node->head == node->room) {
 		node->full++;
 	} else {
 		node->inbox[node->tail++ & (SIM_INBOX - 1)] = (uint16_t)packet;
@@ -192,7 +214,7 @@ void net_check(struct world *w)
 		for (unsigned l = 0; l < LOST_NR; l++)
 			out += way->lost[l];
 		if (way->sent + way->duped != out)
-			sim_fail(w, "link %u: %lu packets sent, %lu accounted for", i / 2,
+			sim_fail(w, BY_LINK, "link %u: %lu packets sent, %lu accounted for", i / 2,
 				 (unsigned long)(way->sent + way->duped), (unsigned long)out);
 		arrived[link->node[1 - i % 2]] += way->delivered;
 	}
@@ -202,7 +224,7 @@ void net_check(struct world *w)
 			       (node->tail - node->head);
 
 		if (sum != arrived[n])
-			sim_fail(w, "node %u: %lu packets arrived, %lu accounted for", n,
+			sim_fail(w, BY_LINK, "node %u: %lu packets arrived, %lu accounted for", n,
 				 (unsigned long)arrived[n], (unsigned long)sum);
 	}
 }

@@ -6,24 +6,33 @@
 
 #include "tests/sim/mutant.h"
 
-struct pipe_time sim_time(const struct world *w)
+struct pipe_time switch_time(const struct world *w, const struct node *node)
 {
 	return (struct pipe_time){ .now_ns = w->now_ns,
-				   .wall_ms = w->wall_ms + w->now_ns / SIM_MS };
+				   .wall_ms = node->wall_ms + w->now_ns / SIM_MS };
+}
+
+/* What this life of the switch has counted. */
+static void switch_count(struct world *w, const struct node *node)
+{
+	for (unsigned i = 0; i < COUNTER_NR; i++)
+		w->counters[i] += pipe_counters(node->pipe)->v[i];
 }
 
 void switch_boot(struct world *w, unsigned n)
 {
 	struct node *node = &w->node[n];
-	struct pipe_time now = sim_time(w);
+	struct pipe_time now = switch_time(w, node);
 
+	if (node->boots)
+		switch_count(w, node);
 	memset(node->mem, 0, pipe_size(&node->params));
 	node->params.leaf = node->parent != SIM_NONE;
 	node->params.inc = sim_mix(w->seed << 32 ^ n << 16 ^ node->boots) | 1;
 	node->params.parent_from = WIRE_PORT;
 	node->pipe = pipe_init(node->mem, &node->params, &now);
 	if (!node->pipe)
-		sim_fail(w, "switch %u: its parameters are refused", n);
+		sim_fail(w, BY_SIZE, "switch %u: its parameters are refused", n);
 	if (node->params.leaf)
 		pipe_set_parent(node->pipe, &(struct flow){ .ip = SIM_IP + node->parent,
 							    .udp_port = WIRE_PORT,
@@ -31,6 +40,8 @@ void switch_boot(struct world *w, unsigned n)
 	node->up = true;
 	node->paused = false;
 	node->rx = 0;
+	node->heard = 0;
+	memset(node->given, 0, sizeof(node->given));
 	node->boots++;
 	mutant_boot(w);
 	trace_note(w, "switch boots", n, node->boots);
@@ -47,16 +58,24 @@ static void switch_send(struct world *w, unsigned n, const struct flow *to, cons
 				   .len = len };
 
 	if (s.to >= w->nr_nodes || w->route[n][s.to] == SIM_NONE)
-		sim_fail(w, "switch %u sends to %08x, which is nobody", n, to->ip);
+		sim_fail(w, BY_WIRE, "switch %u sends to %08x, which is nobody", n, to->ip);
 	net_send(w, &s);
+}
+
+void switch_flush(struct world *w, unsigned n)
+{
+	uint8_t buf[WIRE_MSG_MAX];
+	struct flow to;
+	size_t len;
+
+	while ((len = pipe_output(w->node[n].pipe, &to, buf)) != 0)
+		switch_send(w, n, &to, buf, len);
 }
 
 static void switch_emit(struct world *w, unsigned n, struct pipe_pkt *pkts, unsigned nr)
 {
 	struct pipe *pipe = w->node[n].pipe;
 	struct flow to[WIRE_WORLD_MAX];
-	uint8_t buf[WIRE_MSG_MAX];
-	size_t len;
 
 	for (unsigned i = 0; i < nr; i++) {
 		unsigned dests;
@@ -65,22 +84,102 @@ static void switch_emit(struct world *w, unsigned n, struct pipe_pkt *pkts, unsi
 		    pkts[i].verdict != PIPE_UP)
 			continue;
 		dests = pipe_dests(pipe, &pkts[i], to);
+		if (w->mutant == MUTANT_NONSENSE && sim_draw(w, 50) == 0)
+			pkts[i].data[0] ^= 0x20;
 		for (unsigned d = 0; d < dests; d++)
 			switch_send(w, n, &to[d], pkts[i].data, pkts[i].len);
 	}
-	while ((len = pipe_output(pipe, &to[0], buf)) != 0)
-		switch_send(w, n, &to[0], buf, len);
+	switch_flush(w, n);
+}
+
+/* What a stranger sends is refused by name, and nothing comes of it but an answer. */
+static void switch_check_foe(struct world *w, unsigned n, const struct pipe_pkt *pkt)
+{
+	const struct packet *p = pkt->cookie;
+
+	if (p->foe &&
+	    (pkt->verdict != PIPE_DROP || counter_infos[pkt->counter].class == COUNTER_SUM))
+		sim_fail(w, BY_COUNTER, "switch %u: a stranger's packet counts as %s", n,
+			 counter_infos[pkt->counter].name);
+}
+
+/* A switch without a parent gives no epoch that is not above all that it has heard of. */
+static void switch_check_epochs(struct world *w, unsigned n, uint64_t heard)
+{
+	struct node *node = &w->node[n];
+
+	for (unsigned i = 0; i < SIM_TABLE; i++) {
+		const struct job *job = pipe_job(node->pipe, i);
+		uint64_t epoch = job ? job->epoch : 0;
+
+		if (epoch == node->given[i])
+			continue;
+		node->given[i] = epoch;
+		if (epoch && epoch <= heard)
+			sim_fail(w, BY_EPOCH, "switch %u: gives epoch %lu, and has heard of %lu", n,
+				 (unsigned long)epoch, (unsigned long)heard);
+	}
+}
+
+static void switch_check_burst(struct world *w, unsigned n, const struct pipe_pkt *pkts,
+			       unsigned nr)
+{
+	struct node *node = &w->node[n];
+	uint64_t heard = node->heard;
+	bool joins = false;
+
+	for (unsigned i = 0; i < nr; i++) {
+		switch_check_foe(w, n, &pkts[i]);
+		joins = joins || counter_infos[pkts[i].counter].class == COUNTER_TALK;
+		if (pkts[i].counter != COUNTER_join ||
+		    pkts[i].len < WIRE_HEADER + WIRE_BODY) /* of another version */
+			continue;
+		if (wire_get48(pkts[i].data + WIRE_HEADER + WIRE_JOIN_BASE) > node->heard)
+			node->heard = wire_get48(pkts[i].data + WIRE_HEADER + WIRE_JOIN_BASE);
+	}
+	if (joins && node->parent == SIM_NONE)
+		switch_check_epochs(w, n, heard);
+}
+
+void switch_take(struct world *w, unsigned n, struct pipe_pkt *pkt)
+{
+	struct pipe_time now = switch_time(w, &w->node[n]);
+
+	pipe_input(w->node[n].pipe, pkt, 1, &now);
+	w->node[n].rx++;
+	switch_check_burst(w, n, pkt, 1);
+	switch_flush(w, n);
+}
+
+/* Once a member's port is unreachable, an epoch that needs it is over. */
+static void switch_check_gone(struct world *w, unsigned n, const struct packet *p)
+{
+	const struct node *node = &w->node[n];
+
+	for (unsigned i = 0; i < SIM_TABLE && node->parent == SIM_NONE; i++) {
+		const struct job *job = pipe_job(node->pipe, i);
+
+		for (unsigned m = 0; job && job->running && m < job->nr_members; m++)
+			if (job->members[m].inc && !(job->left >> m & 1) &&
+			    job->members[m].flow.ip == SIM_IP + p->from &&
+			    job->members[m].flow.udp_port == p->src_port)
+				sim_fail(w, BY_BLAME,
+					 "switch %u: rank %u of %s is gone, and its "
+					 "epoch goes on",
+					 n, m, job->name);
+	}
 }
 
 static void switch_burst(struct world *w, unsigned n, struct pipe_pkt *pkts, unsigned nr)
 {
 	struct node *node = &w->node[n];
-	struct pipe_time now = sim_time(w);
+	struct pipe_time now = switch_time(w, node);
 
 	if (w->mutant && nr && mutant_switch(w, n, pkts)) /* one packet is a burst then */
 		nr = 0;
 	if (nr)
 		pipe_input(node->pipe, pkts, nr, &now);
+	switch_check_burst(w, n, pkts, nr);
 	node->rx += nr;
 	if (w->mutant == MUTANT_MISCOUNT && nr && sim_draw(w, 50) == 0)
 		node->rx++;
@@ -90,13 +189,15 @@ static void switch_burst(struct world *w, unsigned n, struct pipe_pkt *pkts, uns
 static unsigned switch_collect(struct world *w, unsigned n, struct pipe_pkt *pkts)
 {
 	struct node *node = &w->node[n];
-	struct pipe_time now = sim_time(w);
+	struct pipe_time now = switch_time(w, node);
 	unsigned nr = 0, most = w->mutant ? 1 : PIPE_BURST;
 	struct packet *p;
 
 	while (nr < most && (p = net_take(w, node)) != NULL) {
 		if (p->unreachable) {
-			pipe_gone(node->pipe, SIM_IP + p->from, p->src_port, &now);
+			if (pipe_gone(node->pipe, SIM_IP + p->from, p->src_port, &now) ==
+			    COUNTER_gone)
+				switch_check_gone(w, n, p);
 			node->rx++;
 			net_give_back(w, p);
 			continue;
@@ -104,9 +205,10 @@ static unsigned switch_collect(struct world *w, unsigned n, struct pipe_pkt *pkt
 		pkts[nr++] = (struct pipe_pkt){ .data = p->data,
 						.len = p->len,
 						.cap = SIM_ROOM,
-						.flow = { .ip = SIM_IP + p->from,
+						.flow = { .ip = SIM_IP + p->as,
 							  .udp_port = p->src_port,
-							  .port = p->link },
+							  .port = p->link,
+							  .mac = { 2, 0, 0, 0, 0, p->from } },
 						.cookie = p };
 	}
 	return nr;
@@ -130,7 +232,7 @@ void switch_run(struct world *w, unsigned n)
 static void census_join(struct world *w, unsigned n, struct wire_join *join, struct wire_status *st)
 {
 	struct node *node = &w->node[n];
-	struct pipe_time now = sim_time(w);
+	struct pipe_time now = switch_time(w, node);
 	uint8_t buf[WIRE_MSG_MAX];
 	struct pipe_pkt pkt = { .data = buf,
 				.cap = sizeof(buf),
@@ -166,7 +268,8 @@ static void census(struct world *w, unsigned n)
 	census_join(w, n, &join, &st);
 	census_join(w, n, &join, &st);
 	if (st.state != WIRE_RUNNING || st.slots != all)
-		sim_fail(w, "switch %u: all ranks have left, and a new job gets %u of %u slots", n,
+		sim_fail(w, BY_LEAK,
+			 "switch %u: all ranks have left, and a new job gets %u of %u slots", n,
 			 st.slots, all);
 }
 
@@ -175,15 +278,20 @@ void switch_check(struct world *w, unsigned n)
 	struct node *node = &w->node[n];
 	uint64_t sum = 0;
 
-	for (unsigned i = 0; i < node->params.jobs_max; i++)
-		if (pipe_job(node->pipe, i) && pipe_job(node->pipe, i)->lease_nr)
-			sim_fail(w, "switch %u: job %s has left and still holds %u slots", n,
-				 pipe_job(node->pipe, i)->name, pipe_job(node->pipe, i)->lease_nr);
+	for (unsigned i = 0; i < node->params.jobs_max; i++) {
+		const struct job *job = pipe_job(node->pipe, i);
+
+		/* At a leaf a late JOIN may have reserved some, which counts for no job that runs. */
+		if (job && job->lease_nr && (job->running || node->parent == SIM_NONE))
+			sim_fail(w, BY_LEAK, "switch %u: job %s has left and still holds %u slots",
+				 n, job->name, job->lease_nr);
+	}
 	if (node->parent == SIM_NONE)
 		census(w, n);
+	switch_count(w, node);
 	for (unsigned i = 0; i < COUNTER_NR; i++)
 		sum += pipe_counters(node->pipe)->v[i];
 	if (sum != node->rx)
-		sim_fail(w, "switch %u: %lu packets came in, %lu are counted", n,
+		sim_fail(w, BY_COUNTER, "switch %u: %lu packets came in, %lu are counted", n,
 			 (unsigned long)node->rx, (unsigned long)sum);
 }

@@ -7,10 +7,11 @@
  * link.  Nothing here knows the time of day, so that the same seed gives the same trace.
  *
  *	world.c	 a run: build, event loop, end	net.c	 links, faults, conservation
- *	draw.c	 what a seed draws		chaos.c	 faults that happen at a time
+ *	draw.c	 what a seed draws		row.c	 the operations of a job
+ *	chaos.c	 faults that happen at a time	foe.c	 packets that nobody should send
  *	host.c	 a rank and its application	check.c	 values, sums, epochs, blame
  *	node.c	 a switch			mutant.c what must be caught
- *	trace.c	 hash, text and pcap of a run
+ *	trace.c	 hash, text and pcap of a run	seen.c	 what has happened in how many runs
  */
 #ifndef TESTS_SIM_SIM_H
 #define TESTS_SIM_SIM_H
@@ -23,6 +24,7 @@
 #include "host/core/coll.h"
 #include "host/core/session.h"
 #include "switch/core/pipe.h"
+#include "tests/sim/seen.h"
 
 #define SIM_US UINT64_C(1000)
 #define SIM_MS UINT64_C(1000000)
@@ -30,35 +32,58 @@
 #define SIM_IP 0x0a000000u
 
 enum {
-	SIM_SWITCHES = 4,
-	SIM_NODES = 28,
-	SIM_LINKS = 28,
+	SIM_SWITCHES = 8,
+	SIM_FOES = 2,
+	SIM_NODES = 84,
+	SIM_LINKS = 84,
 	SIM_JOBS = 3,
-	SIM_RANKS = 8, /* of one job */
-	SIM_OPS = 24,  /* of one row */
+	SIM_TABLE = SIM_JOBS + 2, /* jobs at a switch */
+	SIM_RANKS = 64,		  /* of one job */
+	SIM_OPS = 72,		  /* of one row */
 	SIM_P = 256,
-	SIM_ROOM = 288,	    /* bytes of the largest packet, rounded up */
+	SIM_ROOM = 320,	    /* bytes of the largest packet, rounded up */
 	SIM_PACKETS = 4096, /* in flight and in inboxes */
 	SIM_EVENTS = 8192,
 	SIM_INBOX = 256,    /* packets that wait at a process; a power of two */
-	SIM_MARKS = 16,	    /* words of bits, one for 32 elements of an operation */
+	SIM_MARKS = 17,	    /* words of bits, one for 32 elements of an operation */
 	SIM_EPOCHS = 64,    /* remembered */
 	SIM_EXPECTED = 256, /* sums remembered; a power of two */
 	SIM_ACTS = 8,
-	SIM_BUDGET = 2500, /* packets after which no fault happens any more */
-	SIM_MOST = 20000,  /* packets of a run that never ends */
+	SIM_ABORTS = 4,	  /* of a rank, remembered */
+	SIM_MOST = 20000, /* packets of a run that never ends */
 	SIM_NONE = 0xff,
+};
+
+/* Who finds fault with a run. */
+enum checker {
+	BY_SUM,
+	BY_DELIVERY,
+	BY_EXPONENT,
+	BY_MEMBER,
+	BY_EPOCH,
+	BY_BLAME,
+	BY_REFUSAL,
+	BY_WIRE,
+	BY_LINK,
+	BY_COUNTER,
+	BY_LEAK,
+	BY_LIVENESS,
+	BY_TRACE,
+	BY_SIZE, /* of the simulator itself */
+	BY_NR
 };
 
 /* --- Links ------------------------------------------------------------------------------------ */
 
 struct packet {
+	_Alignas(64) uint8_t data[SIM_ROOM];
 	uint8_t from, to, link; /* nodes */
+	uint8_t as;		/* the node whose address it has, mostly from */
 	bool corrupt;
 	bool unreachable; /* not a packet of ours: "nobody listens at src_port" */
+	bool foe;	  /* a stranger's: no sum has anything of it */
 	uint16_t src_port, dst_port;
 	uint32_t len;
-	uint8_t data[SIM_ROOM];
 };
 
 enum lost { LOST_CHANCE, LOST_BURST, LOST_CUT, LOST_QUEUE, LOST_ROOM, LOST_NR };
@@ -72,7 +97,7 @@ struct way {
 	uint64_t queue_ns; /* what does not fit the queue is lost */
 	uint64_t free_ns;  /* when the queue is empty */
 	bool bursting, cut;
-	uint64_t sent, duped, lost[LOST_NR], delivered;
+	uint64_t sent, duped, reordered, delayed, corrupted, lost[LOST_NR], delivered;
 };
 
 struct link {
@@ -82,17 +107,16 @@ struct link {
 
 /* --- Nodes ------------------------------------------------------------------------------------ */
 
-enum node_kind { NODE_HOST, NODE_SWITCH };
+enum node_kind { NODE_HOST, NODE_SWITCH, NODE_FOE };
 
 struct node {
 	uint8_t kind;
 	uint8_t parent; /* switch that it hangs on, SIM_NONE: none */
-	uint8_t job;	/* of a host */
+	uint8_t job;	/* of a host; of a foe its number */
 	uint8_t rank;
 	bool up, paused;
-	uint64_t wake_ns;    /* when it has to run */
-	uint64_t armed_ns;   /* the earliest event that says so */
 	uint64_t service_ns; /* how long after a packet the process looks */
+	unsigned room;	     /* for packets that wait */
 	uint16_t inbox[SIM_INBOX];
 	uint32_t head, tail;
 	/* What became of packets that arrived. */
@@ -101,7 +125,11 @@ struct node {
 	struct pipe *pipe;
 	void *mem;
 	struct pipe_params params;
-	uint64_t rx; /* packets that its machine was given since it booted */
+	uint64_t wall_ms; /* its wall clock at the beginning */
+	uint64_t down_ns; /* when it crashed */
+	uint64_t heard;	  /* the highest base of a JOIN that it has taken since it booted */
+	uint64_t given[SIM_TABLE]; /* epochs of its jobs, by place in the table */
+	uint64_t rx;		   /* packets that its machine was given since it booted */
 	unsigned boots;
 };
 
@@ -122,8 +150,14 @@ struct epoch {
 
 /* An operation, the same on all ranks by the job's seed. */
 struct work {
-	uint8_t form, kind, width;
+	uint8_t form, kind, width, dtype, op;
 	uint32_t count;
+};
+
+/* Chunks of an operation that were delivered to a rank. */
+struct mark {
+	uint64_t bits[SIM_MARKS];
+	uint32_t nr;
 };
 
 struct rank {
@@ -138,30 +172,38 @@ struct rank {
 	uint64_t post_ns;   /* not before, the application computes */
 	uint64_t silent_ns; /* posts nothing before */
 	uint64_t probe_ns, leave_ns;
-	uint64_t marks[COLL_OPS][SIM_MARKS]; /* delivered, by operation number % COLL_OPS */
-	uint64_t done_epoch;		     /* in which it finished the row, 0: none */
-	bool booting;			     /* will be started */
-	bool lingers;			     /* its LEAVE was not acknowledged */
-	uint64_t last_epoch;		     /* of all its lives */
-	bool blamed_restart, blamed_abort, blamed_left, blamed_gone;
+	uint64_t done_epoch; /* in which it finished the row, 0: none */
+	bool booting;	     /* will be started */
+	bool quits;	     /* leaves in the middle of its row */
+	bool lingers;	     /* its LEAVE was not acknowledged */
+	uint64_t last_epoch; /* of all its lives, entered in the last of these */
+	unsigned last_life;
+	uint64_t aborted[SIM_ABORTS]; /* epochs, at nr_aborts % SIM_ABORTS */
+	unsigned nr_aborts;
+	bool blamed_restart, blamed_left, blamed_gone, blamed_broken, blamed_rounds;
 };
+
+/* What a rank gets wrong at first, until it is told. */
+enum deviance { DEVIANT_OP, DEVIANT_WORLD, DEVIANT_CHUNK, DEVIANT_NR };
 
 struct sim_job {
 	uint8_t index, world;
-	struct wire_range range[SIM_RANKS]; /* of the ranks at a rank's own switch */
-	bool calm;			    /* faults had ended when this visit began */
+	struct wire_range below[SIM_SWITCHES]; /* the ranks below each */
+	bool calm;			       /* faults had ended when this visit began */
 	uint8_t node[SIM_RANKS];
 	char name[16];
 	uint64_t seed;
-	uint16_t slots, p;
+	uint16_t slots, p; /* the least that a rank wants */
+	uint16_t want_slots[SIM_RANKS], want_p[SIM_RANKS];
 	unsigned nr_ops, visits;
 	struct work work[SIM_OPS];
 	bool wait; /* ranks stay until all have finished, or each leaves by itself */
 	bool done;
 	uint8_t deviant; /* rank that is wrong at first, SIM_NONE: none */
+	uint8_t deviance;
 	unsigned deviant_op;
-	bool deviant_world; /* about the world, not about an operation */
 	unsigned mismatches;
+	bool blamed_reset;
 	struct rank rank[SIM_RANKS];
 };
 
@@ -176,6 +218,9 @@ enum act_kind {
 	ACT_ABORT,
 	ACT_FAIL,
 	ACT_SILENCE,
+	ACT_BROKEN, /* a rank sends a packet that it should not */
+	ACT_RESET,  /* the operator ends a job's epoch */
+	ACT_QUIT,   /* a rank leaves in the middle of its row */
 	ACT_NR,
 };
 
@@ -187,15 +232,7 @@ struct act {
 
 #define SIM_ORDER 24 /* low bits of a key */
 
-enum event_type {
-	EVENT_PACKET,
-	EVENT_WAKE,
-	EVENT_ACT,
-	EVENT_BOOT,
-	EVENT_RESUME,
-	EVENT_HEAL,
-	EVENT_CALM
-};
+enum event_type { EVENT_PACKET, EVENT_ACT, EVENT_BOOT, EVENT_RESUME, EVENT_HEAL, EVENT_CALM };
 
 /* Sorted by time, and by the order in which they were made. */
 struct event {
@@ -209,8 +246,18 @@ struct event {
 struct traits {
 	bool icmp;	   /* packets to a dead port are answered by port unreachable */
 	bool same_port;	   /* a restarted rank has the port of its life before */
-	bool clock_jump;   /* a restarted switch's wall clock has gone ahead */
+	bool clock_ahead;  /* a restarted switch's wall clock has gone ahead */
+	bool clock_back;   /* or back */
+	bool blinks;	   /* the switch restarts at once when the first epoch begins */
+	bool unseen;	   /* corruption that the UDP checksum does not show */
 	uint64_t think_ns; /* between operations, at most */
+};
+
+/* A process that is no member of anything, at a switch. */
+struct foe {
+	uint32_t kinds; /* mask of what it does: enum foe_kind */
+	unsigned left;	/* packets it will still send */
+	uint64_t next_ns, gap_ns;
 };
 
 /* Consecutive elements of an operation: a data chunk's. */
@@ -234,26 +281,34 @@ struct trace {
 struct world {
 	const uint8_t *tape; /* decisions instead of the seed's, as long as it lasts; NULL: none */
 	size_t tape_left;
-	uint64_t seed, run, rng, now_ns, wall_ms; /* run: how many before */
+	uint64_t seed, run, rng, now_ns; /* run: how many before */
 	struct traits traits;
 	bool calm; /* no fault happens any more */
 	uint64_t calm_ns;
+	unsigned budget; /* packets after which that is so */
 	bool switch_crashed, tight;
 	unsigned nr_acts;
 	struct act acts[SIM_ACTS];
 	uint64_t act_ns[SIM_ACTS];
 
-	bool trees;					   /* some seeds draw trees of switches */
 	unsigned nr_nodes, nr_switches, nr_links, nr_jobs; /* switches are the first nodes */
+	unsigned nr_foes;				   /* and foes the last */
+	unsigned depth;					   /* levels of switches */
+	struct foe foe[SIM_FOES];
 	struct node node[SIM_NODES];
 	struct link link[SIM_LINKS];
 	uint8_t route[SIM_NODES][SIM_NODES]; /* link between two nodes, SIM_NONE: none */
 	struct sim_job job[SIM_JOBS];
 
+	/* A heap; the first lies so that four that are compared share a cache line. */
+	_Alignas(64) struct event pad[3];
 	struct event events[SIM_EVENTS + 4];
 	unsigned nr_events;
 	uint32_t order;
-	uint32_t ready; /* nodes that run now */
+	uint64_t ready[2];	     /* nodes that run now */
+	uint64_t wake_ns[SIM_NODES]; /* when each has to run at the latest */
+	uint64_t first_ns;	     /* the first of these */
+	unsigned first;
 	struct packet packets[SIM_PACKETS];
 	uint16_t free[SIM_PACKETS];
 	unsigned nr_free;
@@ -261,18 +316,23 @@ struct world {
 	struct epoch epochs[SIM_EPOCHS];
 	unsigned nr_epochs; /* so far; the last SIM_EPOCHS are kept */
 	struct expected expected[SIM_EXPECTED];
+	struct mark marks[SIM_JOBS][SIM_RANKS][COLL_OPS]; /* by operation number % COLL_OPS */
 
 	unsigned mutant; /* enum mutant */
 	void *standin;	 /* of mutant.c */
 	struct trace trace;
 	uint64_t packets_sent, nr_steps, checked, overs;
+	uint64_t counters[COUNTER_NR]; /* of all switches' lives */
+	bool seen[SEEN_NR];	       /* in this run */
 	jmp_buf failed;
+	enum checker by;
 	char why[512];
 };
 
 /* The run has failed; does not come back. */
-_Noreturn void sim_fail(struct world *w, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+_Noreturn void sim_fail(struct world *w, enum checker by, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+extern const char *const checker_names[BY_NR];
 
 /* SplitMix64 (Steele, Lea, Flood 2014). */
 static inline uint64_t sim_mix(uint64_t z)
@@ -306,6 +366,7 @@ static inline uint64_t sim_span(struct world *w, uint64_t ns)
 struct result {
 	uint64_t hash, packets, steps, checked, overs, over_ns;
 	bool failed;
+	enum checker by; /* who found it */
 	char why[512];
 };
 /* Runs the world of w->seed and w->mutant; w->trace says what to tell. */
@@ -316,9 +377,27 @@ void world_close(struct world *w);
 void world_event(struct world *w, const struct event *event, uint64_t at_ns);
 /* The node's process runs at this time at the latest. */
 void world_wake(struct world *w, unsigned node, uint64_t at_ns);
+static inline void world_ready(struct world *w, unsigned node)
+{
+	w->ready[node / 64] |= UINT64_C(1) << node % 64;
+}
 
 /* draw.c */
 void draw_world(struct world *w);
+static inline bool draw_coin(struct world *w, unsigned of)
+{
+	return sim_draw(w, of) == 0;
+}
+
+/* row.c */
+/* A job's operations, for about so many packets; so many operations at least. */
+void row_draw(struct world *w, struct sim_job *job, unsigned packets, bool big);
+
+/* foe.c */
+void foe_draw(struct world *w);
+void foe_run(struct world *w, unsigned node);
+/* A rank's process sends packets that it should not. */
+void foe_broken(struct world *w, unsigned node);
 
 /* chaos.c */
 void chaos_act(struct world *w, unsigned act);
@@ -330,10 +409,11 @@ void chaos_calm(struct world *w);
 /* net.c */
 struct sending {
 	uint8_t from, to;
+	uint8_t as; /* the node whose address it claims, plus 1; 0: its own */
 	uint16_t src_port, dst_port;
 	const uint8_t *data;
 	size_t len;
-	bool unreachable;
+	bool unreachable, foe;
 };
 void net_send(struct world *w, const struct sending *sending);
 void net_arrive(struct world *w, unsigned packet);
@@ -352,6 +432,7 @@ void host_run(struct world *w, unsigned node);
 void host_again(struct world *w, struct sim_job *job);
 void host_abort(struct world *w, unsigned node);
 void host_fail(struct world *w, unsigned node);
+void host_quit(struct world *w, unsigned node);
 void host_visit(struct world *w, struct sim_job *job);
 static inline struct rank *host_rank(struct world *w, unsigned node)
 {
@@ -361,9 +442,13 @@ static inline struct rank *host_rank(struct world *w, unsigned node)
 /* node.c */
 void switch_boot(struct world *w, unsigned node);
 void switch_run(struct world *w, unsigned node);
+/* One packet that arrives right now, a stranger's: the switch has nothing before it. */
+void switch_take(struct world *w, unsigned node, struct pipe_pkt *pkt);
+/* What the switch has to say of itself goes out. */
+void switch_flush(struct world *w, unsigned node);
 /* After the last rank has left: no slot is leased, no job runs. */
 void switch_check(struct world *w, unsigned node);
-struct pipe_time sim_time(const struct world *w);
+struct pipe_time switch_time(const struct world *w, const struct node *node);
 
 /* check.c: none of it calls the code under test, save to read bytes. */
 void check_enter(struct world *w, const struct sim_job *job, unsigned rank);
@@ -377,6 +462,9 @@ void check_agreed(struct world *w, struct sim_job *job, unsigned rank, unsigned 
 		  const struct coll_chunk *chunk);
 void check_finished(struct world *w, struct sim_job *job, unsigned rank);
 void check_blame(struct world *w, struct sim_job *job, unsigned rank, const struct wire_status *st);
+
+/* seen.c: what has happened in the run that is over. */
+void seen_collect(struct world *w);
 
 /* trace.c */
 void trace_packet(struct world *w, const char *what, const struct packet *p);

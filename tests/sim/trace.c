@@ -15,7 +15,7 @@ static void trace_hash(struct world *w, uint64_t a)
 
 static char node_letter(const struct world *w, unsigned n)
 {
-	return w->node[n].kind == NODE_SWITCH ? 's' : 'h';
+	return "hsf"[w->node[n].kind];
 }
 
 static void trace_time(const struct world *w)
@@ -28,8 +28,11 @@ static void trace_print(const struct world *w, const char *what, const struct pa
 	struct wire_status st;
 	struct wire_msg msg;
 	char text[256] = "port unreachable";
+	enum wire_error error = p->unreachable ? WIRE_OK : wire_parse(&msg, p->data, p->len);
 
-	if (!p->unreachable && wire_parse(&msg, p->data, p->len) == WIRE_OK) {
+	if (error != WIRE_OK) {
+		snprintf(text, sizeof(text), "not a message: %s", print_wire_error(error));
+	} else if (!p->unreachable) {
 		size_t len = print_msg(text, sizeof(text), &msg);
 
 		if (msg.type == WIRE_STATUS && wire_status_parse(&st, &msg) == WIRE_OK)
@@ -37,8 +40,9 @@ static void trace_print(const struct world *w, const char *what, const struct pa
 				 print_cause(st.cause));
 	}
 	trace_time(w);
-	printf("%c%u:%u > %c%u:%u %s%s%s\n", node_letter(w, p->from), p->from, p->src_port,
-	       node_letter(w, p->to), p->to, p->dst_port, what, p->corrupt ? "corrupt " : "", text);
+	printf("%c%u:%u > %c%u:%u %s%s%s%s\n", node_letter(w, p->from), p->from, p->src_port,
+	       node_letter(w, p->to), p->to, p->dst_port, what, p->corrupt ? "corrupt " : "",
+	       p->foe ? "a stranger's " : "", text);
 }
 
 static void trace_dump(struct world *w, const struct packet *p)

@@ -13,9 +13,19 @@ static const uint64_t liveness_ns = 60 * SIM_SECOND; /* all is done so long afte
 
 enum { SWITCH_SLOTS = 512, SWITCH_JOBS = 4 };
 
-void sim_fail(struct world *w, const char *format, ...)
+const char *const checker_names[BY_NR] = {
+	[BY_SUM] = "sums",	    [BY_DELIVERY] = "delivery", [BY_EXPONENT] = "exponents",
+	[BY_MEMBER] = "members",    [BY_EPOCH] = "epochs",	[BY_BLAME] = "blame",
+	[BY_REFUSAL] = "refusals",  [BY_WIRE] = "messages",	[BY_LINK] = "conservation",
+	[BY_COUNTER] = "counters",  [BY_LEAK] = "leaks",	[BY_LIVENESS] = "liveness",
+	[BY_TRACE] = "determinism", [BY_SIZE] = "limits",
+};
+
+void sim_fail(struct world *w, enum checker by, const char *format, ...)
 {
 	va_list args;
+
+	w->by = by;
 
 	va_start(args, format);
 	vsnprintf(w->why, sizeof(w->why), format, args);
@@ -31,7 +41,8 @@ void world_event(struct world *w, const struct event *event, uint64_t at_ns)
 	unsigned i = w->nr_events++;
 
 	if (i == SIM_EVENTS || w->order >> SIM_ORDER)
-		sim_fail(w, "more than %d events at once, or 2^%d in all", SIM_EVENTS, SIM_ORDER);
+		sim_fail(w, BY_SIZE, "more than %d events at once, or 2^%d in all", SIM_EVENTS,
+			 SIM_ORDER);
 	e.key = at_ns << SIM_ORDER | w->order++;
 	for (; i && e.key < w->events[(i - 1) / 4].key; i = (i - 1) / 4)
 		w->events[i] = w->events[(i - 1) / 4];
@@ -39,86 +50,92 @@ void world_event(struct world *w, const struct event *event, uint64_t at_ns)
 }
 
 /* The least of the four children from the first; those that are not there have the highest key. */
-static unsigned world_least(const struct world *w, unsigned first)
+static unsigned world_least(const struct event *e, unsigned first)
 {
-	const struct event *e = w->events;
 	unsigned a = first + (e[first + 1].key < e[first].key);
 	unsigned b = first + 2 + (e[first + 3].key < e[first + 2].key);
 
 	return e[b].key < e[a].key ? b : a;
 }
 
+/* The hole goes down to where there are no children, and up again to where the last one fits. */
 static struct event world_next(struct world *w)
 {
-	struct event first = w->events[0], last = w->events[--w->nr_events];
+	struct event *e = w->events, first = e[0], last = e[--w->nr_events];
 	unsigned i = 0;
 
-	w->events[w->nr_events].key = UINT64_MAX;
+	e[w->nr_events].key = UINT64_MAX;
 	while (4 * i + 1 < w->nr_events) {
-		unsigned child = world_least(w, 4 * i + 1);
+		unsigned child = world_least(e, 4 * i + 1);
 
-		if (last.key < w->events[child].key)
-			break;
-		w->events[i] = w->events[child];
+		e[i] = e[child];
 		i = child;
 	}
+	for (; i && last.key < e[(i - 1) / 4].key; i = (i - 1) / 4)
+		e[i] = e[(i - 1) / 4];
 	if (w->nr_events)
-		w->events[i] = last;
+		e[i] = last;
 	return first;
 }
 
 /* --- Processes -------------------------------------------------------------------------------- */
 
-static void world_arm(struct world *w, unsigned n)
-{
-	struct node *node = &w->node[n];
-
-	node->armed_ns = node->wake_ns;
-	world_event(w, &(struct event){ .type = EVENT_WAKE, .node = (uint8_t)n }, node->wake_ns);
-}
-
 void world_wake(struct world *w, unsigned n, uint64_t at_ns)
 {
-	struct node *node = &w->node[n];
-
 	if (at_ns <= w->now_ns) {
-		w->ready |= 1u << n;
+		world_ready(w, n);
 		return;
 	}
-	if (at_ns >= node->wake_ns)
+	if (at_ns >= w->wake_ns[n])
 		return;
-	node->wake_ns = at_ns;
-	if (at_ns < node->armed_ns)
-		world_arm(w, n);
+	w->wake_ns[n] = at_ns;
+	if (at_ns < w->first_ns) {
+		w->first_ns = at_ns;
+		w->first = n;
+	}
 }
 
-static void world_woken(struct world *w, const struct event *event)
+static void world_sleep(struct world *w, unsigned n)
 {
-	struct node *node = &w->node[event->node];
+	uint64_t first_ns = UINT64_MAX;
+	unsigned first = 0;
 
-	if (event->key >> SIM_ORDER != node->armed_ns)
+	w->wake_ns[n] = UINT64_MAX;
+	if (n != w->first)
 		return;
-	node->armed_ns = UINT64_MAX;
-	if (node->wake_ns <= w->now_ns)
-		w->ready |= 1u << event->node;
-	else if (node->wake_ns != UINT64_MAX)
-		world_arm(w, event->node);
+	for (unsigned i = 0; i < w->nr_nodes; i++) {
+		bool earlier = w->wake_ns[i] < first_ns;
+
+		first = earlier ? i : first;
+		first_ns = earlier ? w->wake_ns[i] : first_ns;
+	}
+	w->first = first;
+	w->first_ns = first_ns;
+}
+
+static void world_process(struct world *w, unsigned n)
+{
+	struct node *node = &w->node[n];
+
+	if (!node->up || node->paused)
+		return;
+	if (w->wake_ns[n] != UINT64_MAX)
+		world_sleep(w, n);
+	if (node->kind == NODE_SWITCH)
+		switch_run(w, n);
+	else if (node->kind == NODE_HOST)
+		host_run(w, n);
+	else
+		foe_run(w, n);
 }
 
 static void world_processes(struct world *w)
 {
-	while (w->ready) {
-		unsigned n = (unsigned)__builtin_ctz(w->ready);
-		struct node *node = &w->node[n];
+	while (w->ready[0] | w->ready[1]) {
+		unsigned word = w->ready[0] == 0, bit = (unsigned)__builtin_ctzll(w->ready[word]);
 
-		w->ready &= w->ready - 1;
-		if (!node->up || node->paused)
-			continue;
-		node->wake_ns = UINT64_MAX;
-		if (node->kind == NODE_SWITCH)
-			switch_run(w, n);
-		else
-			host_run(w, n);
+		w->ready[word] &= w->ready[word] - 1;
+		world_process(w, 64 * word + bit);
 	}
 }
 
@@ -127,9 +144,6 @@ static void world_step(struct world *w, const struct event *event)
 	switch ((enum event_type)event->type) {
 	case EVENT_PACKET:
 		net_arrive(w, event->arg);
-		break;
-	case EVENT_WAKE:
-		world_woken(w, event);
 		break;
 	case EVENT_ACT:
 		chaos_act(w, event->arg);
@@ -171,23 +185,36 @@ static void world_waits(struct world *w)
 				 w->node[n].up ? (unsigned)host_rank(w, n)->session.state : 9,
 				 host_rank(w, n)->finished, w->job[w->node[n].job].nr_ops);
 	}
-	sim_fail(w, "not finished %lu s after the last fault; node:state:finished/operations%s",
+	sim_fail(w, BY_LIVENESS,
+		 "not finished %lu s after the last fault; node:state:finished/operations%s",
 		 (unsigned long)(liveness_ns / SIM_SECOND), text);
+}
+
+/* What comes next: a process that has to run, or, before all of these, an event. */
+static void world_advance(struct world *w)
+{
+	struct event event;
+
+	w->nr_steps++;
+	if (w->first_ns < w->events[0].key >> SIM_ORDER) {
+		w->now_ns = w->first_ns;
+		world_ready(w, w->first);
+		world_sleep(w, w->first);
+		return;
+	}
+	if (!w->nr_events)
+		sim_fail(w, BY_LIVENESS, "nothing happens any more");
+	event = world_next(w);
+	w->now_ns = event.key >> SIM_ORDER;
+	world_step(w, &event);
 }
 
 static void world_events(struct world *w)
 {
 	while (!world_done(w)) {
-		struct event event;
-
-		if (!w->nr_events)
-			sim_fail(w, "nothing happens any more");
-		event = world_next(w);
-		w->now_ns = event.key >> SIM_ORDER;
-		w->nr_steps++;
-		world_step(w, &event);
+		world_advance(w);
 		world_processes(w);
-		if (!w->calm && w->packets_sent > SIM_BUDGET)
+		if (!w->calm && w->packets_sent > w->budget)
 			chaos_calm(w);
 		if (w->calm && w->now_ns > w->calm_ns + liveness_ns)
 			world_waits(w);
@@ -201,13 +228,17 @@ static void world_reset(struct world *w)
 
 	w->rng = sim_mix(seed * UINT64_C(0xd1342543de82ef95) + 1);
 	w->now_ns = SIM_SECOND;
-	w->wall_ms = UINT64_C(1700000000000);
 	w->calm = w->switch_crashed = w->tight = false;
 	w->calm_ns = 0;
-	w->nr_acts = w->nr_nodes = w->nr_switches = w->nr_links = w->nr_jobs = 0;
+	w->nr_acts = w->nr_nodes = w->nr_switches = w->nr_links = w->nr_jobs = w->nr_foes = 0;
 	while (w->nr_events)
 		w->events[--w->nr_events].key = UINT64_MAX;
-	w->order = w->ready = 0;
+	w->order = 0;
+	w->ready[0] = w->ready[1] = 0;
+	memset(w->wake_ns, 0xff, sizeof(w->wake_ns));
+	w->first_ns = UINT64_MAX;
+	memset(w->counters, 0, sizeof(w->counters));
+	memset(w->seen, 0, sizeof(w->seen));
 	w->nr_epochs = 0;
 	w->run++;
 	w->packets_sent = w->nr_steps = w->checked = w->overs = 0;
@@ -221,7 +252,9 @@ static void world_reset(struct world *w)
 
 struct result world_run(struct world *w)
 {
-	struct result result = { 0 };
+	struct result result;
+
+	memset(&result, 0, sizeof(result));
 
 	world_reset(w);
 	if (setjmp(w->failed) == 0) {
@@ -232,9 +265,11 @@ struct result world_run(struct world *w)
 		for (unsigned n = 0; n < w->nr_nodes; n++)
 			if (w->node[n].kind == NODE_SWITCH)
 				switch_check(w, n);
+		seen_collect(w);
 		mutant_check(w);
 	}
 	result.failed = w->why[0] != '\0';
+	result.by = w->by;
 	memcpy(result.why, w->why, sizeof(result.why));
 	result.hash = w->trace.hash;
 	result.packets = w->packets_sent;

@@ -457,12 +457,135 @@ static void agg_data__truncated(void **state)
 	for (uint32_t len = 0; len < WIRE_HEADER; len++)
 		assert_string_equal(rig_send(&rig, &flow, len), "truncated");
 	for (uint32_t len = WIRE_HEADER; len < WIRE_HEADER + 128; len++) {
-		if ((len - WIRE_HEADER) % WIRE_PAD != 0 || len == WIRE_HEADER)
+		const uint32_t over = (len - WIRE_HEADER) % WIRE_PAD;
+
+		/* What is as long as a sealed one is taken for one. */
+		if (over == WIRE_CRC && len > WIRE_HEADER + WIRE_PAD)
+			assert_string_equal(rig_send(&rig, &flow, len), "bad_crc");
+		else if (over != 0 || len == WIRE_HEADER)
 			assert_string_equal(rig_send(&rig, &flow, len), "bad_length");
 	}
 	assert_int_equal(slot_missing(pipe_slot(rig.pipe, pipe_job(rig.pipe, 0), WIRE_SE), 1010, 0,
 				      3),
 			 3);
+	rig_close(&rig);
+}
+
+/* A job with CHECK, as rig_form() makes one without. */
+static void form_checked(struct rig *rig, unsigned world)
+{
+	for (unsigned n = 0; n <= world; n++) {
+		const unsigned wid = n ? n - 1 : 0;
+		struct wire_join join = rig_join_of(rig, wid, world);
+
+		join.flags = WIRE_JOB_CHECK;
+		rig_join(rig, wid, &join);
+	}
+	assert_true(pipe_job(rig->pipe, 0)->running);
+	rig_wait(rig, 1);
+}
+
+/* A sealed contribution, of which the bit is wrong; -1: none is. */
+static const char *send_sealed(struct rig *rig, unsigned wid, uint32_t round, int bit)
+{
+	struct wire_msg msg = rig_msg(rig, WIRE_DATA, wid, 128);
+	const struct flow flow = rig_flow(wid);
+
+	msg.round = round;
+	wire_build(rig->buf, &msg);
+	for (unsigned i = 0; i < 32; i++)
+		wire_put32(rig->buf + WIRE_HEADER + 4 * i, rig_element(wid, round, i));
+	assert_int_equal(wire_seal(rig->buf, 128), WIRE_HEADER + 128 + WIRE_CRC);
+	if (bit >= 0)
+		rig->buf[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	return rig_send(rig, &flow, WIRE_HEADER + 128 + WIRE_CRC);
+}
+
+static void agg_data__sealed(void **state)
+{
+	static const char result[] =
+		"RESULT ADD32 job 1010 epoch 1010 slot 32 round 0 desc 00000007 len 128 crc > w0";
+	struct rig rig;
+	const char *text;
+
+	(void)state;
+	rig_open(&rig, NULL);
+	form_checked(&rig, 2);
+	assert_string_equal(send_sealed(&rig, 1, 0, -1), "held");
+	text = send_sealed(&rig, 0, 0, -1);
+	/* rig parses what goes out, so the seal is that of the new header and the sum. */
+	assert_non_null(strstr(text, "completed | "));
+	assert_non_null(strstr(text, result));
+	for (unsigned i = 0; i < 32; i++)
+		assert_int_equal(wire_get32(rig.buf + WIRE_HEADER + 4 * i),
+				 (uint32_t)(rig_element(0, 0, i) + rig_element(1, 0, i)));
+	text = send_sealed(&rig, 0, 0, -1);
+	assert_non_null(strstr(text, "repeated | "));
+	assert_non_null(strstr(text, result));
+	rig_close(&rig);
+}
+
+/* Whatever bit is wrong behind version and type: nothing is added, nobody answers, a right one is. */
+static void agg_data__corrupted(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig, NULL);
+	form_checked(&rig, 2);
+	for (int bit = 16; bit < 8 * (WIRE_HEADER + 128 + WIRE_CRC); bit++)
+		assert_string_equal(send_sealed(&rig, 1, 0, bit), "bad_crc");
+	assert_int_equal(slot_missing(pipe_slot(rig.pipe, pipe_job(rig.pipe, 0), WIRE_SE), 1010, 0,
+				      3),
+			 3);
+	assert_string_equal(send_sealed(&rig, 1, 0, -1), "held");
+	rig_close(&rig);
+}
+
+static void agg_data__seal_as_agreed(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig, NULL);
+	form_checked(&rig, 2);
+	assert_string_equal(rig_data(&rig, 1, 0, 0), "bad_length");
+	rig_close(&rig);
+	rig_open(&rig, NULL);
+	rig_form(&rig, 2);
+	assert_string_equal(send_sealed(&rig, 1, 0, -1), "bad_length");
+	assert_string_equal(rig_data(&rig, 1, 0, 0), "held");
+	rig_close(&rig);
+}
+
+/* The seal takes four bytes of the buffer that the result of others may need. */
+static void agg_data__room_for_the_seal(void **state)
+{
+	struct rig rig;
+	struct wire_msg msg;
+	struct pipe_pkt pkt = { .flow = rig_flow(1) };
+
+	(void)state;
+	rig_open(&rig, NULL);
+	form_checked(&rig, 2);
+	assert_string_equal(send_sealed(&rig, 0, 0, -1), "held");
+	msg = rig_msg(&rig, WIRE_DATA, 1, WIRE_PAD);
+	msg.flags = WIRE_EMPTY;
+	for (uint32_t cap = WIRE_HEADER + 128; cap <= WIRE_HEADER + 128 + WIRE_CRC; cap++) {
+		memset(rig.buf, 0, sizeof(rig.buf));
+		wire_build(rig.buf, &msg);
+		pkt.data = rig.buf;
+		pkt.len = wire_seal(rig.buf, WIRE_PAD);
+		pkt.cap = cap;
+		rig.buf[cap] = 0x77;
+		pipe_input(rig.pipe, &pkt, 1, &rig.now);
+		rig.nr_sent++;
+		assert_int_equal(pkt.counter, cap < WIRE_HEADER + 128 + WIRE_CRC
+						      ? COUNTER_no_room
+						      : COUNTER_completed);
+		assert_int_equal(rig.buf[cap], 0x77);
+	}
+	assert_int_equal(pkt.len, WIRE_HEADER + 128 + WIRE_CRC);
 	rig_close(&rig);
 }
 
@@ -489,6 +612,10 @@ int main(void)
 		cmocka_unit_test(agg_data__waits_in_vain_for_a_rank_that_left),
 		cmocka_unit_test(agg_data__rank_leaves_while_it_is_awaited),
 		cmocka_unit_test(agg_data__truncated),
+		cmocka_unit_test(agg_data__sealed),
+		cmocka_unit_test(agg_data__corrupted),
+		cmocka_unit_test(agg_data__seal_as_agreed),
+		cmocka_unit_test(agg_data__room_for_the_seal),
 	};
 
 	return cmocka_run_group_tests_name("agg_data", tests, NULL, NULL);

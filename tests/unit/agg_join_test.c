@@ -463,6 +463,61 @@ static void agg_join__chunk_asked_for_must_fit_the_switch(void **state)
 	rig_close(&rig);
 }
 
+static void agg_join__check_must_agree(void **state)
+{
+	struct rig rig;
+	struct wire_join join;
+
+	(void)state;
+	for (unsigned first = 0; first < 2; first++) {
+		rig_open(&rig, NULL);
+		for (unsigned i = 0; i < 3; i++) {
+			const unsigned wid = i / 2;
+			const char *text;
+
+			join = rig_join_of(&rig, wid, 2);
+			join.flags = wid == first ? WIRE_JOB_CHECK : 0;
+			text = rig_join(&rig, wid, &join);
+			if (wid == 1)
+				assert_non_null(
+					strstr(text, first ? "cause 8 a 0 b 1 field 3: 0 2"
+							   : "cause 8 a 0 b 1 field 3: 2 0"));
+		}
+		assert_false(pipe_job(rig.pipe, 0)->running);
+		rig_close(&rig);
+	}
+}
+
+/* With the CRC32C behind it a chunk may not fit that does without. */
+static void agg_join__chunk_with_check_must_fit_the_switch(void **state)
+{
+	struct pipe_params params = rig_params();
+	struct rig rig;
+	struct wire_join join;
+
+	(void)state;
+	params.p_check = 128;
+	rig_open(&rig, &params);
+	join = rig_join_of(&rig, 0, 1);
+	join.flags = WIRE_JOB_CHECK | WIRE_JOB_CHUNK_FIXED;
+	assert_non_null(strstr(rig_join(&rig, 0, &join), "field 2: 128 256 len 260 > w0"));
+	assert_null(pipe_job(rig.pipe, 0));
+	join.flags = WIRE_JOB_CHECK;
+	rig_join(&rig, 0, &join);
+	join = rig_join_of(&rig, 0, 1);
+	join.flags = WIRE_JOB_CHECK;
+	assert_non_null(
+		strstr(rig_join(&rig, 0, &join), "STATUS RUNNING epoch 1010 wid 0 inc 100 P 128"));
+	rig_close(&rig);
+	rig_open(&rig, &params);
+	join = rig_join_of(&rig, 0, 1);
+	rig_join(&rig, 0, &join);
+	join = rig_join_of(&rig, 0, 1);
+	assert_non_null(
+		strstr(rig_join(&rig, 0, &join), "STATUS RUNNING epoch 1010 wid 0 inc 100 P 256"));
+	rig_close(&rig);
+}
+
 static void agg_join__world_above_64_is_refused(void **state)
 {
 	struct rig rig;
@@ -707,6 +762,8 @@ int main(void)
 		cmocka_unit_test(agg_join__job_that_somebody_left_gives_way),
 		cmocka_unit_test(agg_join__chunks_asked_for_must_agree),
 		cmocka_unit_test(agg_join__chunk_asked_for_must_fit_the_switch),
+		cmocka_unit_test(agg_join__check_must_agree),
+		cmocka_unit_test(agg_join__chunk_with_check_must_fit_the_switch),
 		cmocka_unit_test(agg_join__world_above_64_is_refused),
 		cmocka_unit_test(agg_join__rank_outside_the_world_is_refused),
 		cmocka_unit_test(agg_join__part_of_a_world_is_refused),

@@ -17,7 +17,7 @@ static void agg_wire_error__each_has_its_counter(void **state)
 		[WIRE_TRUNCATED] = COUNTER_truncated, [WIRE_BAD_VERSION] = COUNTER_bad_version,
 		[WIRE_BAD_TYPE] = COUNTER_bad_type,   [WIRE_BAD_KIND] = COUNTER_bad_kind,
 		[WIRE_BAD_FLAG] = COUNTER_bad_flag,   [WIRE_BAD_LENGTH] = COUNTER_bad_length,
-		[WIRE_BAD_FIELD] = COUNTER_bad_field,
+		[WIRE_BAD_FIELD] = COUNTER_bad_field, [WIRE_BAD_CRC] = COUNTER_bad_crc,
 	};
 
 	(void)state;

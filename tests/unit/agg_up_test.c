@@ -645,6 +645,61 @@ static void agg_up__members_mean_the_same_tree(void **state)
 	rig_close(&rig);
 }
 
+/* Members with CHECK: what goes up and down is sealed, each hop with its own header. */
+static void agg_up__sealed(void **state)
+{
+	struct wire_status status = leaf_status(WIRE_FORMING);
+	const struct flow parent = rig_parent();
+	struct wire_join join;
+	struct rig rig;
+	uint32_t len;
+
+	(void)state;
+	leaf_open(&rig);
+	for (unsigned i = 0; i <= NR; i++) {
+		const unsigned wid = FIRST + (i ? i - 1 : 0);
+
+		join = leaf_join(&rig, wid);
+		join.flags = WIRE_JOB_CHECK;
+		rig_wait(&rig, 2);
+		/* The rig looks at the length of a JOIN that goes up. */
+		if (i == NR)
+			has(rig_join(&rig, wid, &join), "UP JOIN wid 4 ranks 3");
+		else
+			rig_join(&rig, wid, &join);
+		if (i == 0)
+			leaf_told(&rig, EPOCH, &status);
+	}
+	status = leaf_status(WIRE_RUNNING);
+	leaf_told(&rig, EPOCH, &status);
+	assert_true(pipe_job(rig.pipe, 0)->running);
+	for (unsigned wid = FIRST; wid < FIRST + NR; wid++) {
+		const struct flow flow = rig_flow(wid);
+		struct wire_msg msg = rig_msg(&rig, WIRE_DATA, wid, LEN);
+		const char *text;
+
+		wire_build(rig.buf, &msg);
+		memset(rig.buf + WIRE_HEADER, (int)wid, LEN);
+		text = rig_send(&rig, &flow, wire_seal(rig.buf, LEN));
+		if (wid == FIRST + NR - 1)
+			has(text, "partial | DATA ADD32 PARTIAL job 7");
+		else
+			assert_string_equal(text, "held");
+	}
+	len = rig.pkt.len;
+	assert_int_equal(len, WIRE_HEADER + LEN + WIRE_CRC);
+	assert_string_equal(leaf_result(&rig, 0, 0, 5), "bad_length");
+	leaf_result(&rig, 0, 0, 5);
+	wire_seal(rig.buf, LEN);
+	rig.buf[len - 9] ^= 1;
+	assert_string_equal(rig_send(&rig, &parent, len), "bad_crc");
+	leaf_result(&rig, 0, 0, 5);
+	wire_seal(rig.buf, LEN);
+	has(rig_send(&rig, &parent, len), "up_result | RESULT ADD32 job ");
+	has(rig.text, " crc > w4 w5 w6");
+	rig_close(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -670,6 +725,7 @@ int main(void)
 		cmocka_unit_test(agg_up__a_refusal_reaches_all_members),
 		cmocka_unit_test(agg_up__says_who_is_awaited_elsewhere),
 		cmocka_unit_test(agg_up__members_mean_the_same_tree),
+		cmocka_unit_test(agg_up__sealed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

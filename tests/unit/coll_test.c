@@ -9,21 +9,25 @@
 #include <cmocka.h>
 
 #include "host/core/coll.h"
+#include "proto/crc32c.h"
 
 #define MS UINT64_C(1000000)
 
 enum { P = 128, S = 8, HANDLE = 9, MAX = 64 };
 
-static struct coll *coll_new(unsigned slots, unsigned window)
+static struct coll *coll_new_job(unsigned slots, unsigned window, bool check)
 {
 	const struct coll_params params = { .slots = (uint16_t)slots,
 					    .p = P,
 					    .window = (uint16_t)window,
 					    .rto_min_ns = MS,
 					    .rto_max_ns = 100 * MS };
-	const struct coll_epoch epoch = {
-		.job = HANDLE, .epoch = 1000, .wid = 0, .slots = (uint16_t)slots, .p = P
-	};
+	const struct coll_epoch epoch = { .job = HANDLE,
+					  .epoch = 1000,
+					  .wid = 0,
+					  .slots = (uint16_t)slots,
+					  .p = P,
+					  .check = check };
 	void *mem = aligned_alloc(64, (coll_size(&params) + 63) / 64 * 64);
 	struct coll *coll;
 
@@ -32,6 +36,11 @@ static struct coll *coll_new(unsigned slots, unsigned window)
 	assert_ptr_equal(coll, mem);
 	coll_begin(coll, &epoch);
 	return coll;
+}
+
+static struct coll *coll_new(unsigned slots, unsigned window)
+{
+	return coll_new_job(slots, window, false);
 }
 
 static struct coll_args args_of(enum coll_form form, uint64_t count)
@@ -46,11 +55,12 @@ static struct coll_args args_of(enum coll_form form, uint64_t count)
 				   .width = form == COLL_OPEN ? 0 : 4 };
 }
 
-/* A RESULT that carries what was sent. */
-static enum coll_verdict answer(struct coll *coll, const struct coll_chunk *sent,
-				struct coll_chunk *got, uint64_t now)
+static bool sealed; /* as the results are */
+
+/* A RESULT with this payload for a chunk that was sent. */
+static enum coll_verdict answer_with(struct coll *coll, const struct coll_chunk *sent,
+				     const uint8_t *payload, struct coll_chunk *got, uint64_t now)
 {
-	static uint8_t zeros[WIRE_P_MAX];
 	struct wire_msg msg = { .type = WIRE_RESULT,
 				.kind = sent->kind,
 				.job = HANDLE,
@@ -60,9 +70,19 @@ static enum coll_verdict answer(struct coll *coll, const struct coll_chunk *sent
 				.round = sent->round,
 				.desc = sent->desc,
 				.len = sent->len,
-				.payload = sent->lane == COLL_E ? sent->e : zeros };
+				.sealed = sealed,
+				.payload = payload };
 
 	return coll_input(coll, &msg, got, now);
+}
+
+/* One that carries what was sent. */
+static enum coll_verdict answer(struct coll *coll, const struct coll_chunk *sent,
+				struct coll_chunk *got, uint64_t now)
+{
+	static const uint8_t zeros[WIRE_P_MAX];
+
+	return answer_with(coll, sent, sent->lane == COLL_E ? sent->e : zeros, got, now);
 }
 
 static void coll_output__open_alone(void **state)
@@ -81,7 +101,7 @@ static void coll_output__open_alone(void **state)
 	assert_true(c[0].len == 64 && c[0].slot == 0 && c[0].round == 0 && c[0].count == 0);
 	wire_desc_parse(&desc, c[0].e);
 	assert_true(desc.opno == 0 && desc.p == P && desc.world == 1 && desc.count == 0);
-	assert_int_equal(c[0].desc, wire_crc32c(c[0].e, WIRE_DESC));
+	assert_int_equal(c[0].desc, crc32c(c[0].e, WIRE_DESC));
 	assert_int_equal(coll_finish(coll), -1);
 	assert_int_equal(answer(coll, &c[0], &got, 2 * MS), COLL_TAKEN_E);
 	assert_int_equal(answer(coll, &c[0], &got, 2 * MS), COLL_DROPPED);
@@ -287,6 +307,217 @@ static void coll_answer__names_who_is_missing(void **state)
 	free(coll);
 }
 
+/* --- CHECK ------------------------------------------------------------------------------------ */
+
+static uint32_t element(unsigned rank, uint64_t i)
+{
+	return (uint32_t)((i + 1) * 2654435761u + rank * 40503u * (i + 7));
+}
+
+static void sums_of(const uint8_t *payload, uint32_t count, uint32_t sums[2])
+{
+	sums[0] = sums[1] = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		sums[0] += wire_get32(payload + 4 * i);
+		sums[1] += i * wire_get32(payload + 4 * i);
+	}
+}
+
+/* What two ranks have in a chunk, this one being the first; for rank -1 their sum. */
+static void fill(const struct coll_chunk *c, int rank, uint8_t *payload)
+{
+	memset(payload, 0, c->len);
+	for (uint32_t i = 0; i < c->count; i++) {
+		uint32_t a = element(0, c->first + i), b = element(1, c->first + i);
+
+		wire_put32(payload + 4 * i, rank == 0 ? a : rank == 1 ? b : a + b);
+	}
+}
+
+/*
+ * Runs a sum of two ranks of count elements.  The first result's word `bad` has xor on it, -1: none;
+ * -2: that of CLOSE has.  Returns whether it verified; *nr_d: data chunks sent.
+ */
+static bool checked_sum(enum coll_form form, uint64_t count, int bad, uint32_t xor, unsigned *nr_d)
+{
+	struct coll *coll = coll_new_job(64, 0, true);
+	struct coll_args args = args_of(form, count);
+	uint32_t want[2] = { 0, 0 }, other[2] = { 0, 0 }, sums[2];
+	struct coll_chunk out[8], got;
+	uint8_t payload[P];
+	uint64_t now = MS;
+	bool verified;
+	int op;
+
+	for (uint64_t i = 0; i < count; i++) {
+		want[0] += element(0, i);
+		want[1] += (2 * (uint32_t)i + 1) * element(0, i);
+		other[0] += element(1, i);
+		other[1] += (2 * (uint32_t)i + 1) * element(1, i);
+	}
+	sealed = true;
+	*nr_d = 0;
+	coll_start(coll, &args);
+	while ((op = coll_finish(coll)) < 0) {
+		unsigned nr = coll_output(coll, out, 8, now += 1000);
+
+		assert_true(nr > 0);
+		for (unsigned k = 0; k < nr; k++) {
+			const struct coll_chunk *c = &out[k];
+
+			if (c->lane == COLL_E) {
+				assert_int_equal(answer(coll, c, &got, now), COLL_TAKEN_E);
+				continue;
+			}
+			++*nr_d;
+			if (c->close) {
+				coll_close(coll, c, payload);
+				assert_int_equal(wire_get32(payload), want[0]);
+				assert_int_equal(wire_get32(payload + 4), want[1]);
+				for (unsigned i = 8; i < WIRE_PAD; i++)
+					assert_int_equal(payload[i], 0);
+				assert_true(c->len == WIRE_PAD && c->kind == WIRE_ADD32);
+				assert_true(c->count == 0 && !c->counted);
+				wire_put32(payload, (want[0] + other[0]) ^ (bad == -2 ? xor : 0));
+				wire_put32(payload + 4, want[1] + other[1]);
+				assert_int_equal(answer_with(coll, c, payload, &got, now),
+						 COLL_TAKEN_D);
+				assert_true(got.close && !got.counted);
+				continue;
+			}
+			assert_true(c->counted);
+			fill(c, 0, payload);
+			sums_of(payload, c->count, sums);
+			coll_count(coll, c, sums);
+			fill(c, -1, payload);
+			if (bad >= 0 && c->first == 0)
+				wire_put32(payload + 4 * bad, wire_get32(payload + 4 * bad) ^ xor);
+			assert_int_equal(answer_with(coll, c, payload, &got, now), COLL_TAKEN_D);
+			assert_true(got.counted && !got.fresh);
+			sums_of(payload, got.count, sums);
+			coll_count(coll, &got, sums);
+		}
+	}
+	sealed = false;
+	assert_int_equal(op, 0);
+	verified = coll_verified(coll, op);
+	free(coll);
+	return verified;
+}
+
+static void coll_close__behind_the_data(void **state)
+{
+	static const uint64_t counts[] = { 1, 31, 32, 33, 16383, 16384, 16385, 32768, 40000 };
+	unsigned nr;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		assert_true(checked_sum(COLL_FLOAT, counts[i], -1, 0, &nr));
+		assert_int_equal(nr, (counts[i] + 31) / 32 + 1);
+		assert_true(checked_sum(COLL_RAW, counts[i], -1, 0, &nr));
+		assert_int_equal(nr, (counts[i] + 31) / 32 + 1);
+	}
+}
+
+static void coll_verified__any_bit_of_any_word(void **state)
+{
+	unsigned nr;
+
+	(void)state;
+	for (int word = 0; word < 32; word++)
+		for (unsigned bit = 0; bit < 32; bit++)
+			assert_false(checked_sum(COLL_RAW, 40, word, UINT32_C(1) << bit, &nr));
+	assert_false(checked_sum(COLL_FLOAT, 16384, 5, 0x80000000, &nr));
+	assert_false(checked_sum(COLL_FLOAT, 70, -2, 1, &nr));
+}
+
+/* Only sums have it, and only with CHECK. */
+static void coll_output__no_close(void **state)
+{
+	static const struct {
+		bool check;
+		enum coll_form form;
+		uint8_t kind;
+	} cases[] = { { false, COLL_RAW, WIRE_ADD32 }, { true, COLL_RAW, WIRE_MAX32 } };
+	struct coll_chunk c[8], got;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct coll *coll = coll_new_job(S, 0, cases[i].check);
+		struct coll_args args = args_of(cases[i].form, 40);
+
+		sealed = cases[i].check;
+		args.kind = cases[i].kind;
+		coll_start(coll, &args);
+		assert_int_equal(coll_output(coll, c, 8, MS), 1);
+		assert_int_equal(answer(coll, &c[0], &got, MS), COLL_TAKEN_E);
+		assert_int_equal(coll_output(coll, c, 8, MS), 2);
+		for (unsigned k = 0; k < 2; k++) {
+			assert_false(c[k].close || c[k].counted);
+			assert_int_equal(answer(coll, &c[k], &got, MS), COLL_TAKEN_D);
+			assert_false(got.counted);
+		}
+		assert_int_equal(coll_finish(coll), 0);
+		assert_true(coll_verified(coll, 0));
+		free(coll);
+	}
+	sealed = false;
+}
+
+/* CLOSE is sent again with the same bytes, also when results have been taken since. */
+static void coll_close__again(void **state)
+{
+	struct coll *coll = coll_new_job(S, 0, true);
+	struct coll_args args = args_of(COLL_RAW, 20);
+	uint8_t first[WIRE_PAD], again[WIRE_PAD], payload[P];
+	struct coll_chunk e, c[2], got;
+	uint32_t sums[2];
+	uint64_t now = MS;
+
+	(void)state;
+	sealed = true;
+	coll_start(coll, &args);
+	coll_output(coll, &e, 1, now);
+	answer(coll, &e, &got, now);
+	assert_int_equal(coll_output(coll, c, 2, now), 2);
+	assert_true(!c[0].close && c[1].close && c[1].fresh);
+	fill(&c[0], 0, payload);
+	sums_of(payload, c[0].count, sums);
+	coll_count(coll, &c[0], sums);
+	coll_close(coll, &c[1], first);
+	fill(&c[0], -1, payload);
+	assert_int_equal(answer_with(coll, &c[0], payload, &got, now), COLL_TAKEN_D);
+	sums_of(payload, got.count, sums);
+	coll_count(coll, &got, sums);
+	now = coll_deadline(coll);
+	assert_int_equal(coll_output(coll, c, 2, now), 1);
+	assert_true(c[0].close && !c[0].fresh && !c[0].counted);
+	coll_close(coll, &c[0], again);
+	assert_memory_equal(first, again, WIRE_PAD);
+	sealed = false;
+	free(coll);
+}
+
+static void coll_input__sealed_as_agreed(void **state)
+{
+	struct coll_chunk e, got;
+
+	(void)state;
+	for (unsigned check = 0; check < 2; check++) {
+		struct coll *coll = coll_new_job(S, 0, check);
+		struct coll_args args = args_of(COLL_RAW, 40);
+
+		coll_start(coll, &args);
+		coll_output(coll, &e, 1, MS);
+		sealed = !check;
+		assert_int_equal(answer(coll, &e, &got, MS), COLL_DROPPED);
+		sealed = check;
+		assert_int_equal(answer(coll, &e, &got, MS), COLL_TAKEN_E);
+		free(coll);
+	}
+	sealed = false;
+}
+
 /*
  * Many operations of every form and size through a network that loses, delays and repeats; the "switch" answers
  * every chunk it has seen.  Every element of every operation is delivered exactly once, in order of operations.
@@ -387,6 +618,11 @@ int main(void)
 		cmocka_unit_test(coll_input__wrong_in_one_field),
 		cmocka_unit_test(coll_input__another_descriptor_came_out),
 		cmocka_unit_test(coll_answer__names_who_is_missing),
+		cmocka_unit_test(coll_close__behind_the_data),
+		cmocka_unit_test(coll_close__again),
+		cmocka_unit_test(coll_verified__any_bit_of_any_word),
+		cmocka_unit_test(coll_output__no_close),
+		cmocka_unit_test(coll_input__sealed_as_agreed),
 		cmocka_unit_test(coll__random_histories),
 	};
 

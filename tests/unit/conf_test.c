@@ -51,11 +51,13 @@ static void conf_parse__defaults(void **state)
 	assert_int_equal(conf.mtu, 1500);
 	assert_int_equal(conf.log_level, LOG_WARN);
 	assert_int_equal(conf.ready_fd, -1);
+	assert_int_equal(conf.ctl_fd, -1);
 	assert_false(conf.strict_ports || conf.spin || conf.huge || conf.help || conf.version);
 	assert_null(conf.add);
 	assert_null(conf.pcap_dir);
 	assert_null(conf.totals);
 	assert_null(conf.file_prefix);
+	assert_null(conf.ctl);
 	assert_true(conf.loss == 0 && conf.dup == 0 && conf.reorder == 0);
 }
 
@@ -80,7 +82,7 @@ static void conf_parse__every_option(void **state)
 	assert_int_equal(
 		parse(UDP
 		      "--memory 3G --add scalar --poll spin --loss 1.5% --dup .25 --reorder 1 --seed 0x10 "
-		      "--pcap d --totals t --log-level debug --ready-fd 0 --file-prefix p --huge"),
+		      "--pcap d --totals t --log-level debug --ready-fd 0 --file-prefix p --huge --ctl ./c"),
 		0);
 	assert_true(conf.memory == UINT64_C(3) << 30);
 	assert_string_equal(conf.add, "scalar");
@@ -92,7 +94,11 @@ static void conf_parse__every_option(void **state)
 	assert_int_equal(conf.log_level, LOG_DEBUG);
 	assert_int_equal(conf.ready_fd, 0);
 	assert_string_equal(conf.file_prefix, "p");
+	assert_string_equal(conf.ctl, "./c");
 	assert_true(conf.huge);
+	assert_int_equal(parse(UDP "--ctl-fd 4 --ready-fd 3"), 0);
+	assert_int_equal(conf.ctl_fd, 4);
+	assert_int_equal(conf.ready_fd, 3);
 	assert_int_equal(parse(UDP "--poll spin --poll adaptive --log-level none --memory 64k"), 0);
 	assert_false(conf.spin);
 	assert_int_equal(conf.log_level, LOG_NONE);
@@ -171,13 +177,21 @@ static const struct {
 	{ UDP "--totals=", "must not be empty" },
 	{ UDP "--file-prefix=", "must not be empty" },
 	{ UDP "--log-level trace", "--log-level trace: must be none, warn, info or debug" },
+	{ UDP "--ctl=", "must be a path with a slash, a name of at most 47" },
+	{ UDP "--ctl .a", "--ctl .a: must be a path with a slash" },
+	{ UDP "--ctl @tally-0/a", "--ctl @tally-0/a: must be a path with a slash" },
+	{ UDP "--ctl-fd x", "--ctl-fd x: must be the number of an open file descriptor" },
+	{ UDP "--ctl-fd 4 --ctl none", "--ctl-fd: --ctl is given, too: give one of the two" },
 	{ UDP "--ready-fd -1", "--ready-fd -1: must be the number of an open file descriptor" },
 	{ UDP "--impair 1", "--impair 1: must be PORT:KEY=VALUE" },
 	{ UDP "--impair x:loss=1%", "\"x\" is no port number" },
 	{ UDP "--impair 256:loss=1%", "\"256\" is no port number" },
 	{ UDP "--impair 1:loss", "\"loss\" is not KEY=VALUE" },
 	{ UDP "--impair 1:loss=2", "loss must be a probability, as 0.01 or 1%, not \"2\"" },
-	{ UDP "--impair 1:delay=2", "unknown key \"delay\" (known: loss, dup, reorder, dir)" },
+	{ UDP "--impair 1:late=2",
+	  "--impair 1:late=2: unknown key \"late\" (known: loss, burst, dup" },
+	{ UDP "--impair 1:delay=2", "delay must be a time up to 60s, as 500us or 2ms, not \"2\"" },
+	{ UDP "--impair 1:loss=1%,,dir=in", "KEY=VALUE is missing before or after a comma" },
 	{ UDP "--impair 1:dir=up", "dir must be in, out or both, not \"up\"" },
 	{ UDP "--impair 2:loss=1%", "--impair: there is no port 2" },
 };
@@ -262,6 +276,8 @@ static void conf_help__names_every_option(void **state)
 		"--seed N",
 		"--pcap DIR",
 		"--totals FILE",
+		"--ctl NAME",
+		"--ctl-fd FD",
 		"--log-level LEVEL",
 		"--ready-fd FD",
 		"--file-prefix NAME",

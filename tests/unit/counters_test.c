@@ -120,6 +120,7 @@ static void counters__each_has_a_packet(void **state)
 		{ .counter = COUNTER_bad_kind, .kind = 15 },
 		{ .counter = COUNTER_bad_flag, .kind = WIRE_ADD32 | WIRE_PARTIAL },
 		{ .counter = COUNTER_bad_length, .len = 127 },
+		{ .counter = COUNTER_bad_crc, .len = 128 + WIRE_CRC },
 		/* JOIN, bad_field and gone are of other shapes: agg_join_test, agg_talk_test;
 		 * what a leaf counts: agg_up_test. */
 	};

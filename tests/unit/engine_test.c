@@ -64,6 +64,10 @@ static void engine_progress__any_one_packet_lost(void **state)
 		struct udp_switch *sw = udp_switch_start(lose_one, &lost);
 		char text[32];
 
+		/* With CHECK every other time: JOIN to LEAVE is then some packets longer. */
+		if (lost % 2)
+			memcpy(ranks.options[2], (const char *[]){ "check", "1" },
+			       sizeof(ranks.options[2]));
 		over_udp(&ranks, sw, text);
 		packets = udp_switch_packets(sw);
 		udp_switch_stop(sw);
@@ -107,13 +111,137 @@ static void engine_progress__many_packets_lost(void **state)
 	udp_switch_stop(sw);
 }
 
-/* --- A switch that is not there, or goes away ------------------------------------------------------- */
-
 static void never(struct rank *rank, void *ctx)
 {
 	(void)ctx;
 	rank_check(rank, !"opened");
 }
+
+/* --- Corruption ------------------------------------------------------------------------------------- */
+
+struct corruption {
+	uint64_t seen; /* results of lane D */
+	unsigned every;
+	bool seal;	   /* anew: as by a switch whose memory is bad */
+	unsigned after;	   /* so many operations are let through */
+	uint32_t descs[8]; /* in order of appearance */
+	unsigned nr_descs;
+};
+
+static unsigned operation_of(struct corruption *c, const uint8_t *data)
+{
+	const uint32_t desc = wire_get32(data + WIRE_OFF_DESC);
+	unsigned i = 0;
+
+	while (i < c->nr_descs && c->descs[i] != desc)
+		i++;
+	if (i == c->nr_descs && i < 8)
+		c->descs[c->nr_descs++] = desc;
+	return i;
+}
+
+static bool is_result_data(const uint8_t *data, size_t len)
+{
+	return len > WIRE_HEADER && data[WIRE_OFF_TYPE] == (WIRE_VERSION << 4 | WIRE_RESULT) &&
+	       wire_get16(data + WIRE_OFF_SLOT) >= WIRE_SE;
+}
+
+static void corrupt(void *ctx, uint8_t *data, size_t len)
+{
+	struct corruption *c = ctx;
+
+	if (!is_result_data(data, len) || operation_of(c, data) < c->after || ++c->seen % c->every)
+		return;
+	data[WIRE_HEADER + c->seen * 5 % (len - WIRE_HEADER - WIRE_CRC)] ^= 0x10;
+	if (c->seal)
+		wire_seal(data, (uint32_t)len - WIRE_HEADER - WIRE_CRC);
+}
+
+static void engine_progress__corrupted_results_come_again(void **state)
+{
+	struct corruption corruption = { .every = 9 };
+	struct udp_switch *sw = udp_switch_start(NULL, NULL);
+	struct ranks ranks = {
+		.size = 3, .absent = -1, .fn = lossy, .options = { { "check", "1" } }
+	};
+	char text[32];
+
+	(void)state;
+	udp_switch_tamper(sw, corrupt, &corruption);
+	over_udp(&ranks, sw, text);
+	udp_switch_stop(sw);
+	assert_true(corruption.seen > 100);
+}
+
+/* Every packet's checksum is right, and yet the sum is wrong: all ranks fail, by name. */
+static void sum_is_corrupted(struct rank *rank, void *ctx)
+{
+	static int32_t src[4][700];
+	struct tally_args args = { .size = sizeof(args),
+				   .src = src[rank->rank],
+				   .dst = src[rank->rank],
+				   .count = 700,
+				   .dtype = TALLY_I32,
+				   .op = TALLY_SUM };
+	tally_request_t *req = NULL;
+	int rc;
+
+	(void)ctx;
+	few_chunks(rank, NULL);
+	rank_check(rank, tally_allreduce(rank->comm, &args, &req) == TALLY_OK);
+	rc = tally_wait(req, -1);
+	tally_release(req);
+	/* A rank whose results were all right goes on, and learns of it there. */
+	if (rc == TALLY_OK) {
+		rank_check(rank, tally_barrier(rank->comm, &req) == TALLY_OK);
+		rc = tally_wait(req, -1);
+		tally_release(req);
+		rank_says(
+			rank,
+			"found that a sum was corrupted on the way (its CLOSE chunk did not verify)");
+	} else if (strstr(tally_last_error(rank->comm), "of 3 found that")) {
+		rank_says(rank, "its CLOSE chunk did not verify");
+	} else {
+		rank_says(rank, "all-reduce 2 (int32 sum, 700 elements) was corrupted on the way");
+		rank_says(rank, "CLOSE did not verify");
+	}
+	rank_check(rank, rc == TALLY_PROTOCOL);
+}
+
+static void engine_complete__close_does_not_verify(void **state)
+{
+	struct corruption corruption = { .every = 1, .seal = true, .after = 2 };
+	struct udp_switch *sw = udp_switch_start(NULL, NULL);
+	struct ranks ranks = { .size = 3,
+			       .absent = -1,
+			       .fn = sum_is_corrupted,
+			       .options = { { "check", "1" }, { "chunk", "256" } } };
+	char text[32];
+
+	(void)state;
+	udp_switch_tamper(sw, corrupt, &corruption);
+	over_udp(&ranks, sw, text);
+	udp_switch_stop(sw);
+}
+
+static void engine_open__ranks_differ_in_check(void **state)
+{
+	struct ranks ranks = { .size = 2, .absent = -1, .fn = never, .may_fail = true };
+	struct udp_switch *sw = udp_switch_start(NULL, NULL);
+	char text[32];
+
+	(void)state;
+	ranks.rank_option[0] = "check";
+	ranks.rank_option[1] = "1";
+	over_udp(&ranks, sw, text);
+	udp_switch_stop(sw);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(ranks.rank[i].status, TALLY_MISMATCH);
+		assert_non_null(strstr(ranks.rank[i].error, "check (TALLY_CHECK) is "));
+	}
+}
+
+/* --- A switch that is not there, or goes away ------------------------------------------------------- */
 
 static void engine_open__nothing_listens(void **state)
 {
@@ -241,6 +369,8 @@ static void failure_over__every_cause(void **state)
 		{ WIRE_CAUSE_RESET, TALLY_PROTOCOL,
 		  "job sums was reset at the switch 10.0.0.254:48880" },
 		{ WIRE_CAUSE_NONE, TALLY_PEER, "formed anew without this one" },
+		{ WIRE_CAUSE_CORRUPTED, TALLY_PROTOCOL,
+		  "rank 2 of 4 found that a sum was corrupted on the way" },
 		{ WIRE_CAUSE_MISMATCH, TALLY_MISMATCH, "rank 2 sent something else than rank 3" },
 	};
 
@@ -341,6 +471,15 @@ static void failure_join__every_reason(void **state)
 		  { .cause = WIRE_CAUSE_NO_SLOTS },
 		  TALLY_NO_SLOTS,
 		  "has no slots free for job sums" },
+		{ SESSION_WAS_REFUSED,
+		  { .cause = WIRE_CAUSE_PARAMETERS,
+		    .field = WIRE_FIELD_FLAGS,
+		    .value_a = WIRE_JOB_CHECK,
+		    .value_b = 0,
+		    .wid_a = 0,
+		    .wid_b = 1 },
+		  TALLY_MISMATCH,
+		  "check (TALLY_CHECK) is 1 for rank 0 and 0 for rank 1" },
 		{ SESSION_VERSION,
 		  { .cause = WIRE_CAUSE_VERSION },
 		  TALLY_PROTOCOL,
@@ -376,8 +515,8 @@ static void failure_stall__who_is_missing(void **state)
 	assert_int_equal(failure_stall(&failure, &stall), TALLY_TIMEOUT);
 	assert_string_equal(
 		words,
-		"all-reduce 17 (float32 sum, 1048576 elements): waiting for rank 2 of 4 for 30.0 "
-		"s; slot 5");
+		"job sums: all-reduce 17 (float32 sum, 1048576 elements): waiting for rank 2 of 4 "
+		"for 30.0 s; slot 5");
 	stall.missing = 13;
 	failure_stall(&failure, &stall);
 	assert_non_null(strstr(words, "waiting for ranks 0, 2-3 of 4 for"));
@@ -394,6 +533,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(engine_progress__any_one_packet_lost),
 		cmocka_unit_test(engine_progress__many_packets_lost),
+		cmocka_unit_test(engine_progress__corrupted_results_come_again),
+		cmocka_unit_test(engine_complete__close_does_not_verify),
+		cmocka_unit_test(engine_open__ranks_differ_in_check),
 		cmocka_unit_test(engine_open__nothing_listens),
 		cmocka_unit_test(engine_open__switch_is_silent),
 		cmocka_unit_test(engine_wait__switch_stops),

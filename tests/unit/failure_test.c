@@ -73,22 +73,27 @@ static void failure_stall__ranks_here_and_behind_another_switch(void **state)
 	(void)state;
 	failure.awaited = (struct wire_range){ 8, 8 };
 	assert_int_equal(failure_stall(&failure, &stall), TALLY_TIMEOUT);
-	assert_string_equal(text, "barrier 3: waiting for ranks 4-5, 7 of 16 for 30.0 s; slot 5");
+	assert_string_equal(
+		text, "job sums: barrier 3: waiting for ranks 4-5, 7 of 16 for 30.0 s; slot 5");
 	stall.missing = 1;
 	failure_stall(&failure, &stall);
-	assert_string_equal(text, "barrier 3: waiting for rank 4 of 16 for 30.0 s; slot 5");
+	assert_string_equal(text,
+			    "job sums: barrier 3: waiting for rank 4 of 16 for 30.0 s; slot 5");
 	stall.missing = 0;
 	failure_stall(&failure, &stall);
-	assert_string_equal(text, "barrier 3: waiting for ranks 8-15 of 16 (behind another switch) "
-				  "for 30.0 s; slot 5");
+	assert_string_equal(
+		text, "job sums: barrier 3: waiting for ranks 8-15 of 16 (behind another switch) "
+		      "for 30.0 s; slot 5");
 	failure.awaited.nr = 1;
 	failure_stall(&failure, &stall);
-	assert_string_equal(text, "barrier 3: waiting for rank 8 of 16 (behind another switch) "
-				  "for 30.0 s; slot 5");
+	assert_string_equal(text,
+			    "job sums: barrier 3: waiting for rank 8 of 16 (behind another switch) "
+			    "for 30.0 s; slot 5");
 	failure.awaited.nr = 0;
 	failure_stall(&failure, &stall);
-	assert_string_equal(text, "barrier 3: waiting for results of the switch 10.0.0.9:48880 for "
-				  "30.0 s");
+	assert_string_equal(
+		text, "job sums: barrier 3: waiting for results of the switch 10.0.0.9:48880 for "
+		      "30.0 s");
 }
 
 static void failure_join__who_did_not_come(void **state)
@@ -160,8 +165,16 @@ static void failure_over__switches_that_restarted(void **state)
 	assert_non_null(strstr(text, "rank 5 of 16 restarted: another process joined"));
 	failure.forgotten = true;
 	assert_int_equal(failure_over(&failure, &status), TALLY_PROTOCOL);
-	assert_non_null(strstr(text, "the switch 10.0.0.9:48880 lost the state of job sums"));
+	assert_non_null(strstr(text, "the switch 10.0.0.9:48880, or a switch above it, lost the "
+				     "state of job sums"));
 	failure.forgotten = false;
+	status.cause = WIRE_CAUSE_PROTOCOL;
+	assert_int_equal(failure_over(&failure, &status), TALLY_PROTOCOL);
+	assert_non_null(strstr(text, "the switch 10.0.0.9:48880, or a switch above it, lost"));
+	status.wid_a = 9;
+	failure_over(&failure, &status);
+	assert_non_null(strstr(text, "the switch of rank 9 of 16, or one above it, lost the state "
+				     "of job sums; every rank calls tally_rejoin()"));
 	status.cause = WIRE_CAUSE_NONE;
 	assert_int_equal(failure_over(&failure, &status), TALLY_PROTOCOL);
 	assert_non_null(strstr(text, "a switch above the switch 10.0.0.9:48880 lost the state"));

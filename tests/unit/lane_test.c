@@ -190,6 +190,60 @@ static void lane_send__a_full_log_gives_up_the_oldest_record(void **state)
 	assert_ptr_equal(f, first);
 }
 
+/* Queued by a loss that later results show, then by a timeout as well: it goes once. */
+static void lane_expire__what_is_queued_already_goes_once(void **state)
+{
+	struct lane *lane = *state;
+	struct flight *f[LEN];
+
+	for (unsigned i = 0; i < LEN; i++)
+		f[i] = send_next(lane, 10 * MS);
+	assert_int_equal(lane_take(lane, f[3], LEN), 1);
+	assert_true(f[0]->again);
+	/* The next one in flight is the lowest that is not queued yet. */
+	assert_int_equal(lane_expire(lane, MS, 100 * MS, 11 * MS), 1);
+	assert_ptr_equal(lane_again(lane), f[0]);
+	assert_ptr_equal(lane_again(lane), f[1]);
+	assert_null(lane_again(lane));
+}
+
+/* A place in the queue whose flight was sent anew, or begun anew, means nothing. */
+static void lane_again__passes_over_what_is_not_queued_any_more(void **state)
+{
+	struct lane *lane = *state;
+	struct flight *f[LEN];
+
+	for (unsigned i = 0; i < LEN; i++)
+		f[i] = send_next(lane, i);
+	assert_int_equal(lane_take(lane, f[4], LEN), 2); /* 0 and 1 */
+	lane_take(lane, f[0], LEN);
+	assert_ptr_equal(send_next(lane, 9), f[0]); /* chunk 8, in the slot of chunk 0 */
+	assert_false(f[0]->again);
+	assert_ptr_equal(lane_again(lane), f[1]);
+	assert_null(lane_again(lane));
+}
+
+static void lane_lowest__of_all_that_fly(void **state)
+{
+	struct lane *lane = *state;
+	struct flight *f[LEN];
+
+	assert_null(lane_lowest(lane));
+	for (unsigned i = 0; i < LEN; i++)
+		f[i] = send_next(lane, i);
+	assert_ptr_equal(lane_lowest(lane), f[0]);
+	lane_take(lane, f[1], LEN);
+	assert_ptr_equal(lane_lowest(lane), f[0]);
+	lane_take(lane, f[0], LEN);
+	assert_ptr_equal(lane_lowest(lane), f[2]);
+	assert_ptr_equal(send_next(lane, 9),
+			 f[0]); /* chunk 8 is later than 2, though its slot is not */
+	assert_ptr_equal(lane_lowest(lane), f[2]);
+	for (unsigned i = 2; i < LEN; i++)
+		lane_take(lane, f[i], LEN);
+	assert_ptr_equal(lane_lowest(lane), f[0]);
+}
+
 /* Random histories: nothing is ever both taken and sent again, and every flight is sent again in the end. */
 static void lane__random_histories(void **state)
 {
@@ -236,6 +290,9 @@ int main(void)
 		LANE_TEST(lane_expire__silence_sends_only_the_lowest),
 		LANE_TEST(lane_expire__many_losses_send_more_each_time),
 		LANE_TEST(lane_expire__a_late_rank_costs_one_packet),
+		LANE_TEST(lane_expire__what_is_queued_already_goes_once),
+		LANE_TEST(lane_again__passes_over_what_is_not_queued_any_more),
+		LANE_TEST(lane_lowest__of_all_that_fly),
 		LANE_TEST(lane_send__a_full_log_gives_up_the_oldest_record),
 		LANE_TEST(lane__random_histories),
 	};

@@ -129,6 +129,7 @@ static int rig_open(void **state)
 	lcore.nr_ports = PORTS;
 	lcore.ip = IP_SWITCH;
 	memcpy(lcore.mac, switch_mac, FRAME_MAC);
+	assert_int_equal(stage_init(&lcore), 0);
 	rig_machines();
 	return 0;
 }
@@ -147,6 +148,8 @@ static int rig_close(void **state)
 	assert_int_equal(frames.nr_free, BUFFERS);
 	assert_int_equal(lcore.spares.nr_free, LCORE_SPARES);
 	assert_int_equal(lcore.nr_held, 0);
+	assert_int_equal(lcore.stage.buffers.nr_free, STAGE_BUFFERS);
+	stage_fini(&lcore);
 	pool_plain_fini(&frames);
 	pool_plain_fini(&lcore.spares);
 	free(memory[0]);
@@ -319,7 +322,7 @@ static void lcore__more_results_than_a_queue(void **state)
 
 static void faults_set(struct lcore_faults *faults, double loss, double dup, double reorder)
 {
-	struct impair_params params = { loss, dup, reorder, 3 };
+	struct impair_params params = { .loss = loss, .dup = dup, .reorder = reorder, .seed = 3 };
 
 	impair_init(&faults->impair, &params);
 }
@@ -356,23 +359,112 @@ static void lcore__faults_on_purpose(void **state)
 								     ports[2].in.impair.nr_lost);
 }
 
-/* Overtaken by exactly one packet, or sent alone after a while. */
+/* On the way in and out of both kinds of ports for an hour, and, as the switch ends, in order. */
 static void lcore__held_back(void **state)
 {
-	static const unsigned where[] = { 1 };
+	static const unsigned where[] = { 0, 1 };
+
+	(void)state;
+	rig_form(where, 2);
+	for (unsigned i = 0; i < PORTS; i++) {
+		const struct impair_params params = { .delay_ns = UINT64_C(3600000000000) };
+
+		impair_init(&ports[i].in.impair, &params);
+		impair_init(&ports[i].out.impair, &params);
+	}
+	for (unsigned slot = 32; slot < 132; slot++) {
+		rank_data(0, 0, slot);
+		rank_data(1, 1, slot);
+	}
+	rig_run();
+	assert_int_equal(lcore.nr_held, 200);
+	assert_int_equal(outbox[0].nr + outbox[1].nr, 0);
+	lcore_drain(&lcore);
+	assert_int_equal(outbox[0].nr, 100);
+	assert_int_equal(outbox[1].nr, 100);
+	for (unsigned slot = 32; slot < 132; slot++) {
+		assert_int_equal(wire_get16(outbox[1].bytes[slot - 32] + WIRE_OFF_SLOT), slot);
+		assert_int_equal(results_at(0, 0, slot, 2), 1);
+		assert_int_equal(results_at(1, 1, slot, 2), 1);
+	}
+}
+
+/*
+ * On framed ports whatever is corrupted is dropped, or it was not the payload; so results that come are right, and
+ * those that are corrupted on their way out would be dropped by whoever receives them.
+ */
+static void lcore__corrupted_frames(void **state)
+{
+	static const unsigned where[] = { 0, 1, 2 };
+	uint64_t dropped = 0;
+
+	(void)state;
+	rig_form(where, 3);
+	for (unsigned i = 0; i < PORTS; i += 2)
+		impair_init(&ports[i].in.impair,
+			    &(struct impair_params){ .corrupt = 0.5, .seed = i });
+	for (unsigned again = 0; again < 12; again++) {
+		for (unsigned wid = 0; wid < 3; wid++)
+			for (unsigned slot = 32; slot < 132; slot++)
+				rank_data(where[wid], wid, slot);
+		rig_run();
+	}
+	for (unsigned slot = 32; slot < 132; slot++)
+		assert_true(results_at(1, 1, slot, 3) > 0);
+	dropped = lcore.counters.v[COUNTER_udp_checksum] + lcore.counters.v[COUNTER_ip_checksum];
+	assert_true(dropped > 500);
+	assert_true(dropped <= ports[0].in.impair.nr_corrupted + ports[2].in.impair.nr_corrupted);
+}
+
+/* Corrupted so that the checksum is right: nobody notices here, and the sums are wrong. */
+static void lcore__corrupted_under_a_right_checksum(void **state)
+{
+	static const unsigned where[] = { 0 };
+	unsigned wrong = 0;
 
 	(void)state;
 	rig_form(where, 1);
-	faults_set(&ports[1].out, 0, 0, 1);
-	for (unsigned slot = 32; slot < 35; slot++)
-		rank_data(1, 0, slot);
+	impair_init(&ports[0].in.impair, &(struct impair_params){ .corrupt_checked = 1 });
+	for (unsigned slot = 32; slot < 132; slot++)
+		rank_data(0, 0, slot);
 	rig_run();
-	assert_int_equal(outbox[1].nr, 2);
-	assert_int_equal(wire_get16(outbox[1].bytes[0] + WIRE_OFF_SLOT), 33);
-	assert_int_equal(wire_get16(outbox[1].bytes[1] + WIRE_OFF_SLOT), 32);
+	assert_int_equal(lcore.counters.v[COUNTER_udp_checksum], 0);
+	for (unsigned k = 0; k < outbox[0].nr; k++) {
+		const uint8_t *values = outbox[0].bytes[k] + FRAME_HEADERS + WIRE_HEADER;
+		unsigned slot = wire_get16(outbox[0].bytes[k] + FRAME_HEADERS + WIRE_OFF_SLOT);
+
+		for (unsigned i = 0; i < NR_VALUES; i++)
+			wrong += (int32_t)wire_get32(values + 4 * i) != value(0, slot, i);
+	}
+	assert_true(wrong > 50);
+}
+
+/* What the switch says by itself, at both kinds of ports, lost, twice and late: no buffer is given back twice. */
+static void lcore__faults_of_own_messages(void **state)
+{
+	static const unsigned where[] = { 0, 1 };
+	static const double faults[][3] = { { 1, 0, 0 }, { 0, 1, 0 }, { 0, 0, 1 } };
+
+	(void)state;
+	rig_form(where, 2);
+	for (unsigned i = 0; i < 6; i++) {
+		const struct job *job = pipe_job(lcore.pipe, 0);
+		struct wire_msg msg = { .type = WIRE_KEEPALIVE,
+					.job = job->handle,
+					.epoch = job->epoch - 1,
+					.wid = (uint16_t)(i % 2),
+					.len = WIRE_BODY };
+		uint8_t buf[WIRE_HEADER + WIRE_BODY] = { 0 };
+
+		faults_set(&ports[i % 2].out, faults[i / 2][0], faults[i / 2][1], faults[i / 2][2]);
+		wire_build(buf, &msg);
+		rank_send(where[i % 2], i % 2, buf, sizeof(buf));
+		rig_run();
+	}
 	lcore_drain(&lcore);
+	assert_int_equal(lcore.spares.nr_free, LCORE_SPARES);
+	assert_int_equal(outbox[0].nr, 3);
 	assert_int_equal(outbox[1].nr, 3);
-	assert_int_equal(results_at(1, 0, 34, 1), 1);
 }
 
 static void lcore__all_lost(void **state)
@@ -451,6 +543,9 @@ int main(void)
 		TEST(lcore__more_results_than_a_queue),
 		TEST(lcore__faults_on_purpose),
 		TEST(lcore__held_back),
+		TEST(lcore__corrupted_frames),
+		TEST(lcore__corrupted_under_a_right_checksum),
+		TEST(lcore__faults_of_own_messages),
 		TEST(lcore__all_lost),
 		TEST(lcore__flood),
 		TEST(lcore__too_big_for_the_way_out),

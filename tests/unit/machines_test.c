@@ -55,6 +55,24 @@ static void machines__the_switch_restarts(void **state)
 		     .loss = 30, .dup = 30, .reorder = 100, .restarts = 1, .root_restarts = 2 });
 }
 
+static void machines__checked(void **state)
+{
+	(void)state;
+	runs(6000, 60,
+	     &(struct faults){
+		     .check = true, .loss = 50, .dup = 50, .reorder = 100, .restarts = 1 });
+}
+
+/* Packets that no other checksum covers: sums are exact all the same. */
+static void machines__corruption(void **state)
+{
+	uint64_t before = world.counters[COUNTER_bad_crc];
+
+	(void)state;
+	runs(7000, 60, &(struct faults){ .check = true, .corrupt = 100, .loss = 20, .dup = 50 });
+	assert_true(world.counters[COUNTER_bad_crc] > before + 1000);
+}
+
 static int teardown(void **state)
 {
 	(void)state;
@@ -71,6 +89,8 @@ int main(void)
 		cmocka_unit_test(machines__everything),
 		cmocka_unit_test(machines__ranks_restart),
 		cmocka_unit_test(machines__the_switch_restarts),
+		cmocka_unit_test(machines__checked),
+		cmocka_unit_test(machines__corruption),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, teardown);

@@ -175,6 +175,7 @@ static void perf_table_foot__has_nccl_tests_lines_and_the_hash(void **state)
 					.hash_equal = true,
 					.wait = 0.5,
 					.wire = 0.25,
+					.retransmit = 0.0625,
 					.convert = 0.125 };
 	char *got;
 
@@ -186,7 +187,7 @@ static void perf_table_foot__has_nccl_tests_lines_and_the_hash(void **state)
 			 got);
 	assert_null(strstr(got, "FAILED"));
 	assert_null(strstr(got, "Interrupted"));
-	assert_non_null(strstr(got, "wait 50 %, wire 25 %, convert 12 %\n"));
+	assert_non_null(strstr(got, "wait 50 %, wire 25 %, retransmit 6 %, convert 12 %\n"));
 	assert_non_null(strstr(got, "# Limited by           : waiting for other ranks"));
 	free(got);
 }

@@ -160,7 +160,7 @@ static void rig_say_join(struct rig *rig, const struct wire_msg *msg)
 	for (unsigned i = 0; i < join.nr_ranges; i++)
 		rig_say(rig, " %u+%u", join.ranges[i].first, join.ranges[i].nr);
 	if (msg->type == WIRE_JOIN)
-		assert_int_equal(msg->len, join.p > WIRE_BODY ? join.p : WIRE_BODY);
+		assert_int_equal(msg->len, wire_join_size(&join));
 }
 
 static void rig_say_up(struct rig *rig, const uint8_t *buf, size_t len)

@@ -65,8 +65,12 @@ static void print_msg__types(void **state)
 		.round = 6,
 		.len = 160,
 	};
+	struct wire_msg sealed = data;
 
 	(void)state;
+	sealed.sealed = true;
+	check_msg(&sealed,
+		  "DATA ADD32 job 7 epoch 12 slot 3 round 0 wid 1 desc 8a136a0b len 1408 crc");
 	check_msg(&data, data_text);
 	check_msg(&result, "RESULT ADD32SAT SATURATED job 65535 epoch 281474976710655 slot 65534 "
 			   "round 4294967295 desc 00000f1e len 8832");
@@ -232,8 +236,9 @@ static void print_names(void **state)
 		{ print_state, 5, "unknown" },
 		{ print_cause, 0, "none" },
 		{ print_cause, 4, "a rank left" },
-		{ print_cause, 13, "unknown" },
 		{ print_cause, 12, "a rank's process is gone" },
+		{ print_cause, 13, "a sum was corrupted on the way" },
+		{ print_cause, 14, "unknown" },
 		{ print_field, 0, "none" },
 		{ print_field, 1, "world" },
 		{ print_field, 2, "chunk" },
@@ -244,7 +249,8 @@ static void print_names(void **state)
 		{ print_field, 7, "unknown" },
 		{ print_wire_error, 0, "valid" },
 		{ print_wire_error, 4, "unknown or misplaced kind of contribution" },
-		{ print_wire_error, 8, "unknown" },
+		{ print_wire_error, 7, "wrong CRC32C: corrupted on the way" },
+		{ print_wire_error, 9, "unknown" },
 		{ print_dtype, 0, "unknown" },
 		{ print_dtype, 2, "float16" },
 		{ print_dtype, 5, "unknown" },
@@ -262,7 +268,7 @@ static void print_names(void **state)
 static void print_cause__each_has_its_own_text(void **state)
 {
 	(void)state;
-	for (unsigned a = WIRE_CAUSE_NONE; a <= WIRE_CAUSE_GONE; a++) {
+	for (unsigned a = WIRE_CAUSE_NONE; a <= WIRE_CAUSE_CORRUPTED; a++) {
 		assert_string_not_equal(print_cause(a), "unknown");
 		for (unsigned b = WIRE_CAUSE_NONE; b < a; b++)
 			assert_string_not_equal(print_cause(a), print_cause(b));

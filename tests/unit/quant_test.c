@@ -512,6 +512,36 @@ static void store_be32__and_load_are_network_order(void **state)
 
 /* ---- order ---- */
 
+static void sum_be32__plain_and_weighted(void **state)
+{
+	static const char *const names[] = { "scalar", "avx2", "avx512" };
+	uint8_t words[4 * 1000 + 3];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(words); i++)
+		words[i] = (uint8_t)(i * 167 + (i >> 7) * 29 + 3);
+	for (size_t t = 0; t < sizeof(names) / sizeof(names[0]); t++) {
+		const struct quant_ops *ops = quant_select(names[t]);
+
+		for (size_t count = 0; ops && count <= 1000; count += count < 70 ? 1 : 155) {
+			const uint8_t *at = words + count % 4;
+			uint64_t sum = 0, weighted = 0;
+			uint32_t got[2] = { 9, 9 };
+
+			for (size_t i = 0; i < count; i++) {
+				uint64_t word = (uint64_t)at[4 * i] << 24 | at[4 * i + 1] << 16 |
+						at[4 * i + 2] << 8 | at[4 * i + 3];
+
+				sum += word;
+				weighted += i * word;
+			}
+			ops->sum_be32(got, at, count);
+			assert_int_equal(got[0], (uint32_t)sum);
+			assert_int_equal(got[1], (uint32_t)weighted);
+		}
+	}
+}
+
 static void order__follows_the_floats(void **state)
 {
 	static const float rising[] = { -INFINITY, -FLT_MAX, -1.0f, -FLT_MIN, -1e-45f,	-0.0f,
@@ -652,6 +682,7 @@ int main(void)
 		cmocka_unit_test_setup(sum__error_stays_within_bound, reseed),
 		cmocka_unit_test_setup(sum__narrow_span_is_exact, reseed),
 		cmocka_unit_test(store_be32__and_load_are_network_order),
+		cmocka_unit_test(sum_be32__plain_and_weighted),
 		cmocka_unit_test(order__follows_the_floats),
 		cmocka_unit_test(order__every_nan_becomes_the_same),
 		cmocka_unit_test_setup(order__maximum_and_minimum_of_pairs, reseed),

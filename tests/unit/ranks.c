@@ -50,6 +50,9 @@ static void rank_configure(const struct rank *rank, tally_config_t *config)
 	for (unsigned i = 0; i < RANKS_OPTIONS && ranks->options[i][0]; i++)
 		if (tally_config_set(config, ranks->options[i][0], ranks->options[i][1]) < 0)
 			abort();
+	if (ranks->rank_option[0] && rank->rank + 1 == rank->size &&
+	    tally_config_set(config, ranks->rank_option[0], ranks->rank_option[1]) < 0)
+		abort();
 }
 
 static void *rank_main(void *arg)

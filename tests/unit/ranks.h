@@ -25,6 +25,7 @@ struct ranks {
 	int size;
 	const char *sw; /* TALLY_SWITCH; NULL: an embedded one of this job's own */
 	const char *options[RANKS_OPTIONS][2]; /* key, value; ends at NULL */
+	const char *rank_option[2];	       /* key, value, of the last rank alone; NULL: none */
 	int absent;			       /* rank that is not started, -1: none */
 	bool may_fail;			       /* to open: status is for the test to look at */
 	void (*fn)(struct rank *rank, void *ctx);

@@ -343,18 +343,41 @@ static void topology_load__shipped_files_can_run(void **state)
 	globfree(&g);
 }
 
-static void topology_check_netns__delay_is_refused(void **state)
+/* There is no switch to make them. */
+static void topology_check_netns__faults_between_hosts_are_refused(void **state)
 {
-	struct topology *t = load_good(DATA "good/full.yaml");
+	struct topology *t = load_good(DATA "good/faults.yaml");
 	char *errors = check_netns(t, true, -1);
 
 	(void)state;
-	assert_string_equal(
-		errors,
-		DATA "good/full.yaml:14:5: error: the netns fabric has no delay/rate; remove them\n"
-		     "    - [h3, s1-p2, {delay: 5us, rate: 10G}]\n"
-		     "      ^\n");
+	assert_string_equal(errors, DATA
+			    "good/faults.yaml:9:5: error: expected no faults on a link between "
+			    "hosts, which has no switch to make them\n"
+			    "    - [h1, h2, {delay: 2}]\n"
+			    "      ^\n");
 	free(errors);
+	topology_free(t);
+}
+
+static void topology_faults__as_the_switch_reads_them(void **state)
+{
+	static const char *const want[] = {
+		("loss=0.01,dup=0.001,reorder=0.25,delay=1500000ns,rate=20000000bit,burst=0.1%:10%,"
+		 "distance=9,jitter=2us,queue=64KB,corrupt=0.1%,corrupt-checked=1e-06,down=off"),
+		"delay=5000ns,rate=10000000000bit",
+		"",
+		"delay=2000000ns",
+	};
+	struct topology *t = load_good(DATA "good/faults.yaml");
+
+	(void)state;
+	assert_int_equal(t->nr_links, 4);
+	for (unsigned int i = 0; i < 4; i++) {
+		struct topology_faults_text faults;
+
+		topology_faults(&t->link[i], &faults);
+		assert_string_equal(faults.text, want[i]);
+	}
 	topology_free(t);
 }
 
@@ -462,7 +485,8 @@ int main(void)
 		cmocka_unit_test(topology_load__switches_get_addresses_from_above),
 		cmocka_unit_test(topology_ranges__of_each_rank),
 		cmocka_unit_test(topology_load__shipped_files_can_run),
-		cmocka_unit_test(topology_check_netns__delay_is_refused),
+		cmocka_unit_test(topology_faults__as_the_switch_reads_them),
+		cmocka_unit_test(topology_check_netns__faults_between_hosts_are_refused),
 		cmocka_unit_test(topology_check_netns__jobs_are_wanted_only_to_run),
 		cmocka_unit_test(topology_check_netns__networks_of_hosts_without_jobs),
 		cmocka_unit_test(topology_share_parse__units_and_limits),

@@ -71,6 +71,16 @@ static void tree__leaves_restart(void **state)
 		   &(struct faults){ .loss = 30, .dup = 30, .reorder = 100, .leaf_restarts = 3 });
 }
 
+static void tree__corruption(void **state)
+{
+	(void)state;
+	memset(world.counters, 0, sizeof(world.counters));
+	world_runs(&world, &two_by_some, 7000, 40,
+		   &(struct faults){ .check = true, .corrupt = 100, .loss = 20, .dup = 50 });
+	assert_true(world.counters[COUNTER_bad_crc] > 1000);
+	assert_int_equal(world.counters[COUNTER_gap], 0);
+}
+
 static void tree__the_root_restarts(void **state)
 {
 	(void)state;
@@ -129,6 +139,7 @@ int main(void)
 		cmocka_unit_test(tree__ranks_restart),
 		cmocka_unit_test(tree__leaves_restart),
 		cmocka_unit_test(tree__the_root_restarts),
+		cmocka_unit_test(tree__corruption),
 		cmocka_unit_test(tree__all_restart),
 		cmocka_unit_test(tree__three_levels),
 		cmocka_unit_test(tree__a_thousand_ranks),

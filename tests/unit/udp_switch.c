@@ -23,6 +23,8 @@ struct udp_switch {
 	atomic_bool stop;
 	bool (*lose)(void *ctx, uint64_t number);
 	void *ctx;
+	void (*_Atomic tamper)(void *ctx, uint8_t *data, size_t len);
+	void *tamper_ctx;
 	_Atomic uint64_t packets;
 	uint8_t buf[WIRE_MSG_MAX];
 };
@@ -55,8 +57,15 @@ static void udp_switch_tx(struct udp_switch *sw, const struct flow *to, const vo
 		.sin_addr.s_addr = htonl(to->ip),
 	};
 
+	uint8_t copy[WIRE_MSG_MAX];
+
 	if (udp_switch_lost(sw))
 		return;
+	if (atomic_load(&sw->tamper)) {
+		memcpy(copy, data, len);
+		atomic_load (&sw->tamper)(sw->tamper_ctx, copy, len);
+		data = copy;
+	}
 	/* A rank may have closed its socket: that is its business. */
 	if (sendto(sw->fd, data, len, 0, (const struct sockaddr *)&peer, sizeof(peer)) < 0)
 		return;
@@ -138,6 +147,13 @@ struct udp_switch *udp_switch_start(bool (*lose)(void *ctx, uint64_t number), vo
 	if (pthread_create(&sw->thread, NULL, udp_switch_run, sw) != 0)
 		abort();
 	return sw;
+}
+
+void udp_switch_tamper(struct udp_switch *sw, void (*tamper)(void *ctx, uint8_t *data, size_t len),
+		       void *ctx)
+{
+	sw->tamper_ctx = ctx;
+	atomic_store(&sw->tamper, tamper);
 }
 
 uint16_t udp_switch_port(const struct udp_switch *sw)

@@ -70,7 +70,8 @@ struct join_case {
 
 /* None of them changes P between 160 and 8832, so that the length stays right. */
 static const struct join_case join_cases[] = {
-	{ "unknown flag", 14, 0x0002, WIRE_BAD_FLAG },
+	{ "unknown flag", 14, 0x0004, WIRE_BAD_FLAG },
+	{ "CHECK, as long as without", 14, 0x0002, WIRE_BAD_LENGTH },
 	{ "unknown high flag", 14, 0x8001, WIRE_BAD_FLAG },
 	{ "no flag", 14, 0, WIRE_OK },
 	{ "world 0", 16, 0, WIRE_BAD_FIELD },
@@ -213,7 +214,7 @@ static void wire_join_build__golden(void **state)
 	join.p = 128;
 	assert_int_equal(wire_join_build(got, 5, &join), 22 + 160);
 	join.p = 8832;
-	assert_int_equal(wire_join_build(got, 5, &join), WIRE_MSG_MAX);
+	assert_int_equal(wire_join_build(got, 5, &join), 22 + 8832);
 	join.p = 8960;
 	assert_int_equal(wire_join_build(got, 5, &join), 0);
 	join.p = 128;
@@ -223,6 +224,34 @@ static void wire_join_build__golden(void **state)
 	assert_int_equal(wire_join_build(got, 5, &join), 0);
 	test_free(want);
 	test_free(got);
+}
+
+/* As long as the largest chunk with its CRC32C. */
+static void wire_join_build__with_check(void **state)
+{
+	static const struct {
+		uint16_t p;
+		size_t len;
+	} cases[] = {
+		{ 128, 22 + 160 }, { 256, 22 + 260 }, { 1408, 22 + 1412 }, { 8832, 22 + 8836 }
+	};
+	uint8_t *buf = test_malloc(WIRE_MSG_MAX);
+	struct wire_join join = golden_join_fields, back;
+
+	(void)state;
+	join.flags |= WIRE_JOB_CHECK;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		join.p = cases[i].p;
+		memset(buf, 0xee, WIRE_MSG_MAX);
+		assert_int_equal(wire_join_build(buf, 5, &join), cases[i].len);
+		assert_int_equal(buf[22 + 15], 0x03);
+		assert_int_equal(parse_join(&back, buf, cases[i].len), WIRE_OK);
+		assert_int_equal(back.flags, WIRE_JOB_CHECK | WIRE_JOB_CHUNK_FIXED);
+		for (size_t at = 22 + 160; at < cases[i].len; at++)
+			assert_int_equal(buf[at], 0);
+		assert_int_equal(parse_join(&back, buf, cases[i].len - 1), WIRE_BAD_LENGTH);
+	}
+	test_free(buf);
 }
 
 static const struct wire_status golden_status_fields = {
@@ -322,7 +351,7 @@ static void wire_status_parse__errors(void **state)
 	} cases[] = {
 		{ 0x14, 0, 0, WIRE_BAD_FIELD },	  { 0x15, 0, 0, WIRE_OK },
 		{ 0x14, 0, 5, WIRE_BAD_FIELD },	  { 0x15, 0, 5, WIRE_BAD_FIELD },
-		{ 0x14, 1, 12, WIRE_OK },	  { 0x14, 1, 13, WIRE_BAD_FIELD },
+		{ 0x14, 1, 13, WIRE_OK },	  { 0x14, 1, 14, WIRE_BAD_FIELD },
 		{ 0x14, 29, 64, WIRE_BAD_FIELD }, { 0x14, 28, 0, WIRE_BAD_FIELD },
 		{ 0x14, 28, 35, WIRE_BAD_FIELD }, { 0x14, 28, 34, WIRE_OK },
 		{ 0x14, 40, 6, WIRE_OK },	  { 0x14, 40, 7, WIRE_BAD_FIELD },
@@ -356,7 +385,7 @@ static void wire_status_build__golden(void **state)
 {
 	static const size_t between[][2] = { { 0, 0 },	     { 31, 0 },	    { 33, 32 },
 					     { 95, 32 },     { 159, 96 },   { 200, 200 },
-					     { 8832, 8832 }, { 9000, 8832 } };
+					     { 8832, 8832 }, { 9000, 8836 } };
 	struct wire_msg msg = { .type = WIRE_STATUS, .job = 0x0123, .slot = 0x4567, .wid = 0x29 };
 	uint8_t *want = test_calloc(1, WIRE_MSG_MAX);
 	uint8_t *got = test_malloc(WIRE_MSG_MAX + 1);
@@ -416,6 +445,7 @@ int main(void)
 		cmocka_unit_test(wire_join_parse__name_fills_its_field),
 		cmocka_unit_test(wire_join_parse__every_bit),
 		cmocka_unit_test(wire_join_build__golden),
+		cmocka_unit_test(wire_join_build__with_check),
 		cmocka_unit_test(wire_status_parse__golden),
 		cmocka_unit_test(wire_status_parse__errors),
 		cmocka_unit_test(wire_status_build__golden),

@@ -11,13 +11,25 @@
 
 #include "tests/unit/wire_golden.h"
 
+static uint32_t naive_crc32c(const uint8_t *p, size_t len)
+{
+	uint32_t crc = 0xffffffff;
+
+	for (size_t bit = 0; bit < 8 * len; bit++) {
+		uint32_t in = p[bit / 8] >> bit % 8 & 1;
+
+		crc = crc >> 1 ^ ((crc & 1) != in ? 0x82f63b78 : 0);
+	}
+	return crc ^ 0xffffffff;
+}
+
 /* What docs/protocol.md allows, said a second time and as plainly as possible. */
 static bool oracle_valid(const uint8_t *b, size_t len)
 {
 	size_t body = len - 22;
 	int type, kind, empty, partial, saturated;
 
-	if (len < 22 || b[0] / 16 != 1 || body > 8832 || b[1] >= 0x80)
+	if (len < 22 || b[0] / 16 != 1 || body > 8836 || b[1] >= 0x80)
 		return false;
 	type = b[0] % 16;
 	kind = b[1] % 16;
@@ -25,7 +37,15 @@ static bool oracle_valid(const uint8_t *b, size_t len)
 	partial = b[1] / 32 % 2;
 	saturated = b[1] / 64 % 2;
 	if (type == 1 || type == 2) {
-		if (kind == 0 || kind > 5 || body == 0 || body % 32 != 0)
+		if (body % 32 == 4) {
+			uint32_t crc = naive_crc32c(b, len - 4);
+
+			if (b[len - 4] != crc >> 24 || b[len - 3] != (crc >> 16 & 255) ||
+			    b[len - 2] != (crc >> 8 & 255) || b[len - 1] != (crc & 255))
+				return false;
+			body -= 4;
+		}
+		if (kind == 0 || kind > 5 || body == 0 || body % 32 != 0 || body > 8832)
 			return false;
 		if (partial && type == 2)
 			return false;
@@ -38,6 +58,7 @@ static bool oracle_valid(const uint8_t *b, size_t len)
 	if (type == 3 && body >= 160) {
 		size_t p = (size_t)b[42] * 256 + b[43];
 
+		p += b[37] / 2 % 2 ? 4 : 0;
 		return body == (p < 160 ? 160 : p);
 	}
 	if (type == 4)
@@ -60,7 +81,8 @@ static enum wire_error check_parse(const uint8_t *buf, size_t len)
 		assert_int_equal(msg.type, buf[0] & 15);
 		assert_int_equal(msg.kind, buf[1] & 15);
 		assert_int_equal(msg.flags, buf[1] & 0xf0);
-		assert_int_equal(msg.len, len - 22);
+		assert_int_equal(msg.len, len - 22 - (msg.sealed ? 4 : 0));
+		assert_int_equal(msg.sealed, msg.type <= WIRE_RESULT && (len - 22) % 32 == 4);
 		assert_ptr_equal(msg.payload, copy + 22);
 		assert_true(msg.epoch <= WIRE_EPOCH_MAX);
 	}
@@ -127,7 +149,7 @@ static const struct error_case error_cases[] = {
 	{ "JOIN without its body", WIRE_JOIN, 0xff, 0xff, 159 - 1408, WIRE_BAD_LENGTH },
 	{ "STATUS of 64", WIRE_STATUS, 0xff, 0xff, 64 - 416, WIRE_BAD_LENGTH },
 	{ "STATUS of 159", WIRE_STATUS, 0xff, 0xff, 159 - 416, WIRE_BAD_LENGTH },
-	{ "STATUS beyond P_MAX", WIRE_STATUS, 0xff, 0xff, 8833 - 416, WIRE_BAD_LENGTH },
+	{ "STATUS beyond P_MAX", WIRE_STATUS, 0xff, 0xff, 8837 - 416, WIRE_BAD_LENGTH },
 	{ "END of 192", WIRE_END, 0xff, 0xff, 32, WIRE_BAD_LENGTH },
 	{ "LEAVE of 64", WIRE_LEAVE, 0xff, 0xff, 32, WIRE_BAD_LENGTH },
 	{ "KEEPALIVE of 96", WIRE_KEEPALIVE, 0xff, 0xff, -64, WIRE_BAD_LENGTH },
@@ -161,8 +183,11 @@ static void wire_parse__every_length(void **state)
 	golden_set_chunk(buf, WIRE_P_MAX + 64);
 	for (size_t len = 0; len <= 8832 + 64; len++) {
 		bool good = len > 0 && len <= 8832 && len % 32 == 0;
+		bool sealed = len > 4 && len <= 8836 && len % 32 == 4;
 
-		assert_int_equal(check_parse(buf, 22 + len), good ? WIRE_OK : WIRE_BAD_LENGTH);
+		assert_int_equal(check_parse(buf, 22 + len), good     ? WIRE_OK
+							     : sealed ? WIRE_BAD_CRC
+								      : WIRE_BAD_LENGTH);
 	}
 	test_free(buf);
 }
@@ -309,49 +334,51 @@ static void wire_build__round_trip(void **state)
 	}
 }
 
-static uint32_t naive_crc32c(const uint8_t *p, size_t len)
+/* All of a message but its last four bytes, which are to be this, big-endian. */
+static void wire_seal__golden(void **state)
 {
-	uint32_t crc = 0xffffffff;
-
-	for (size_t bit = 0; bit < 8 * len; bit++) {
-		uint32_t in = p[bit / 8] >> bit % 8 & 1;
-
-		crc = crc >> 1 ^ ((crc & 1) != in ? 0x82f63b78 : 0);
-	}
-	return crc ^ 0xffffffff;
-}
-
-/* The vectors of RFC 3720, section B.4, and the check value every table of CRCs lists. */
-static void wire_crc32c__rfc3720(void **state)
-{
-	uint8_t zeros[32] = { 0 }, ones[32], up[32], down[32];
+	uint8_t buf[WIRE_HEADER + 64 + 5], want[WIRE_HEADER + 64 + 5];
+	struct wire_msg msg;
+	uint32_t crc;
 
 	(void)state;
-	for (unsigned i = 0; i < 32; i++) {
-		ones[i] = 0xff;
-		up[i] = (uint8_t)i;
-		down[i] = (uint8_t)(31 - i);
-	}
-	assert_int_equal(wire_crc32c(zeros, 32), 0x8a9136aa);
-	assert_int_equal(wire_crc32c(ones, 32), 0x62a8ab43);
-	assert_int_equal(wire_crc32c(up, 32), 0x46dd794e);
-	assert_int_equal(wire_crc32c(down, 32), 0x113fdb5c);
-	assert_int_equal(wire_crc32c("123456789", 9), 0xe3069283);
-	assert_int_equal(wire_crc32c("", 0), 0);
+	golden_set_chunk(want, 64);
+	golden_set_chunk(buf, 64);
+	memset(buf + WIRE_HEADER + 64, 0xee, 5);
+	crc = naive_crc32c(want, WIRE_HEADER + 64);
+	for (unsigned i = 0; i < 4; i++)
+		want[WIRE_HEADER + 64 + i] = (uint8_t)(crc >> (24 - 8 * i));
+	want[WIRE_HEADER + 68] = 0xee;
+	assert_int_equal(wire_seal(buf, 64), WIRE_HEADER + 68);
+	assert_memory_equal(buf, want, sizeof(want));
+	assert_int_equal(wire_parse(&msg, buf, WIRE_HEADER + 68), WIRE_OK);
+	assert_true(msg.sealed && msg.len == 64);
+	assert_int_equal(wire_parse(&msg, buf, WIRE_HEADER + 64), WIRE_OK);
+	assert_true(!msg.sealed && msg.len == 64);
 }
 
-static void wire_crc32c__naive(void **state)
+/* No flip of up to three bits, here neighbours at least once each, goes unseen. */
+static void wire_parse__every_bit_of_a_sealed_message(void **state)
 {
-	uint8_t buf[128];
+	enum { LEN = WIRE_HEADER + 96 + WIRE_CRC };
+	uint8_t buf[LEN + 1] = { 0 };
+	struct wire_msg msg;
 
 	(void)state;
-	for (unsigned n = 0; n < 1000; n++) {
-		size_t len = golden_random() % sizeof(buf);
-
-		for (size_t i = 0; i < len; i++)
-			buf[i] = (uint8_t)golden_random();
-		assert_int_equal(wire_crc32c(buf, len), naive_crc32c(buf, len));
+	golden_set_chunk(buf, 96);
+	assert_int_equal(wire_seal(buf, 96), LEN);
+	for (unsigned bit = 0; bit < 8 * LEN; bit++) {
+		for (unsigned mask = 1; mask < 8; mask += 2) {
+			buf[bit / 8] ^= (uint8_t)(mask << bit % 8);
+			assert_int_not_equal(wire_parse(&msg, buf, LEN), WIRE_OK);
+			if (bit >= 16 && mask << bit % 8 < 256)
+				assert_int_equal(wire_parse(&msg, buf, LEN), WIRE_BAD_CRC);
+			buf[bit / 8] ^= (uint8_t)(mask << bit % 8);
+			if (mask << bit % 8 >= 256)
+				break;
+		}
 	}
+	assert_int_equal(wire_parse(&msg, buf, LEN), WIRE_OK);
 }
 
 static void wire_job_key__published(void **state)
@@ -427,8 +454,8 @@ int main(void)
 		cmocka_unit_test_setup(wire_parse__noise, golden_setup),
 		cmocka_unit_test(wire_build__golden),
 		cmocka_unit_test_setup(wire_build__round_trip, golden_setup),
-		cmocka_unit_test(wire_crc32c__rfc3720),
-		cmocka_unit_test_setup(wire_crc32c__naive, golden_setup),
+		cmocka_unit_test(wire_seal__golden),
+		cmocka_unit_test(wire_parse__every_bit_of_a_sealed_message),
 		cmocka_unit_test(wire_job_key__published),
 		cmocka_unit_test(wire_origin__every_rank),
 		cmocka_unit_test_setup(wire_origin__lowest_wins, golden_setup),

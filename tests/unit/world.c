@@ -38,6 +38,23 @@ static struct pipe_time time_of(const struct world *w)
 	return (struct pipe_time){ .now_ns = w->now, .wall_ms = 1700000000000 + w->now / MS };
 }
 
+/* Up to 32 bits in a row, or single ones anywhere; only what CHECK covers. */
+static void net_corrupt(struct world *w, struct packet *p)
+{
+	const unsigned type = p->data[WIRE_OFF_TYPE] & 0x0f;
+	const bool burst = draw(w, 2);
+	const uint64_t first = draw(w, 8 * (p->len - 4));
+
+	if (type != WIRE_DATA && type != WIRE_RESULT)
+		return;
+	for (uint64_t i = 0, nr = 1 + draw(w, burst ? 32 : 3); i < nr; i++) {
+		const uint64_t bit = burst ? first + i : draw(w, 8 * p->len);
+
+		p->data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+	}
+	w->corrupted++;
+}
+
 static bool net_before(const struct world *w, unsigned i, unsigned j)
 {
 	const struct packet *a = &w->net[w->heap[i]], *b = &w->net[w->heap[j]];
@@ -92,6 +109,8 @@ static void net_send(struct world *w, const struct packet *p)
 		q = net_place(w);
 		*q = *p;
 		q->order = w->order++;
+		if (chance(w, w->faults.corrupt))
+			net_corrupt(w, q);
 		q->at_ns = w->now + 5 * US + draw(w, 5 * US);
 		if (chance(w, w->faults.reorder))
 			q->at_ns += draw(w, 3 * MS);
@@ -145,6 +164,7 @@ static void rank_boot(struct world *w, unsigned r)
 					   .world = (uint16_t)w->n,
 					   .slots = (uint16_t)w->slots,
 					   .p = WORLD_P,
+					   .check = w->faults.check,
 					   .port = (uint16_t)(rank->port ? rank->port + 1u
 									 : 1000u * (r + 1)),
 					   .nr_ports = 1 };
@@ -166,6 +186,18 @@ static void rank_over(struct rank *rank)
 	memset(rank->elements, 0, sizeof(rank->elements));
 }
 
+/* What CLOSE sums over, as plainly as possible. */
+static void rank_count(struct rank *rank, const struct coll_chunk *c, const uint8_t *payload)
+{
+	uint32_t sums[2] = { 0, 0 };
+
+	for (uint32_t i = 0; i < c->count; i++) {
+		sums[0] += wire_get32(payload + 4 * i);
+		sums[1] += i * wire_get32(payload + 4 * i);
+	}
+	coll_count(rank->coll, c, sums);
+}
+
 static void rank_taken(struct world *w, struct rank *rank, const struct coll_chunk *c,
 		       const struct wire_msg *msg)
 {
@@ -181,6 +213,8 @@ static void rank_taken(struct world *w, struct rank *rank, const struct coll_chu
 				 (unsigned long)(c->first + i));
 		w->checked++;
 	}
+	if (c->counted)
+		rank_count(rank, c, msg->payload);
 	rank->elements[op] += c->count;
 }
 
@@ -210,7 +244,10 @@ static void rank_input(struct world *w, unsigned r, const struct packet *p)
 
 	if (p->to_port != rank->port) /* for a life before this one */
 		return;
-	assert_int_equal(wire_parse(&msg, p->data, p->len), WIRE_OK);
+	if (wire_parse(&msg, p->data, p->len) != WIRE_OK) {
+		assert_true(w->corrupted > 0);
+		return;
+	}
 	if (msg.type == WIRE_RESULT && rank->in_epoch) {
 		switch (coll_input(rank->coll, &msg, &chunk, w->now)) {
 		case COLL_TAKEN_D:
@@ -234,7 +271,8 @@ static void rank_input(struct world *w, unsigned r, const struct packet *p)
 					      .epoch = rank->session.epoch,
 					      .wid = (uint16_t)r,
 					      .slots = st->slots,
-					      .p = st->p };
+					      .p = st->p,
+					      .check = w->faults.check };
 
 		rank_over(rank);
 		coll_begin(rank->coll, &e);
@@ -293,6 +331,7 @@ static void rank_transmit(struct world *w, unsigned r, struct coll_chunk *c)
 				.wid = (uint16_t)r,
 				.len = c->len };
 	uint8_t buf[WORLD_ROOM] = { 0 };
+	uint32_t len = WIRE_HEADER + c->len;
 
 	if (c->lane == COLL_E) {
 		for (uint32_t b = 0; c->fresh && b * COLL_BLOCK < c->count; b++)
@@ -300,12 +339,18 @@ static void rank_transmit(struct world *w, unsigned r, struct coll_chunk *c)
 				(uint8_t)value(r, op,
 					       UINT64_C(1) << 40 | (c->first / COLL_BLOCK + b));
 		memcpy(buf + WIRE_HEADER, c->e, c->len);
+	} else if (c->close) {
+		coll_close(rank->coll, c, buf + WIRE_HEADER);
 	} else {
 		for (uint32_t i = 0; i < c->count; i++)
 			wire_put32(buf + WIRE_HEADER + 4 * i, value(r, op, c->first + i));
 	}
+	if (c->counted)
+		rank_count(rank, c, buf + WIRE_HEADER);
 	wire_build(buf, &msg);
-	rank_send(w, r, buf, WIRE_HEADER + c->len);
+	if (w->faults.check)
+		len = wire_seal(buf, c->len);
+	rank_send(w, r, buf, len);
 	if (c->probe)
 		rank_probe(w, r, c->slot, c->round);
 }
@@ -318,6 +363,7 @@ static void rank_output(struct world *w, unsigned r)
 	enum session_event event;
 	unsigned nr;
 	size_t len;
+	int op;
 
 	while ((len = session_output(&rank->session, buf, w->now, &event)) != 0)
 		rank_send(w, r, buf, len);
@@ -338,7 +384,8 @@ static void rank_output(struct world *w, unsigned r)
 	nr = coll_output(rank->coll, out, 1 + (unsigned)draw(w, 16), w->now);
 	for (unsigned i = 0; i < nr; i++)
 		rank_transmit(w, r, &out[i]);
-	while (coll_finish(rank->coll) >= 0) {
+	while ((op = coll_finish(rank->coll)) >= 0) {
+		assert_true(coll_verified(rank->coll, op));
 		assert_int_equal(rank->elements[rank->finished], w->row[rank->finished].count);
 		rank->finished++;
 	}

@@ -59,6 +59,8 @@ struct world_switch {
 
 struct faults {
 	unsigned loss, dup, reorder; /* per mille */
+	unsigned corrupt;	     /* per mille, of DATA and RESULT: needs check */
+	bool check;		     /* the job has CHECK */
 	unsigned restarts;	     /* of ranks */
 	unsigned leaf_restarts;	     /* of switches with a parent */
 	unsigned root_restarts;
@@ -84,7 +86,7 @@ struct world {
 		enum coll_form form;
 	} row[WORLD_ROW];
 	unsigned nr_row;
-	uint64_t checked, over;
+	uint64_t checked, over, corrupted;
 	uint64_t counters[COUNTER_NR]; /* of all switches, over all runs */
 	uint32_t heap[WORLD_NET];      /* places in net, those of nr_net packets first */
 	struct packet net[WORLD_NET];
