@@ -19,7 +19,7 @@ static void renamed_add(char *text, const char *name, const char *path)
 		snprintf(text + len, RENAMED, "%s%s is %s", len ? ", " : "", name, taken);
 }
 
-void control_open(const struct topology *t, int fds[TOPOLOGY_NODES_MAX])
+const char *control_open(const struct topology *t, int fds[TOPOLOGY_NODES_MAX])
 {
 	static char renamed[TOPOLOGY_NODES_MAX * RENAMED];
 	char path[CTL_PATH];
@@ -34,6 +34,5 @@ void control_open(const struct topology *t, int fds[TOPOLOGY_NODES_MAX])
 		else
 			renamed_add(renamed, name, path);
 	}
-	if (renamed[0])
-		say_line("other switches have these names, so for tallyctl %s", renamed);
+	return renamed;
 }

@@ -18,6 +18,7 @@ struct runner_options {
 	struct topology *topology;
 	bool udp, verbose;
 	int ctl_fds[TOPOLOGY_NODES_MAX]; /* of the switches; -1: none */
+	const char *renamed;		 /* which names tallyctl does not know them by */
 	double timeout_s;	/* of the whole run; 0: none, but a grace time after a failure */
 	const char *shell_host; /* run no jobs but shell_argv there; NULL: run the jobs */
 	char *const *shell_argv;

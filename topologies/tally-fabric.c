@@ -210,7 +210,7 @@ static int fabric_main(struct topology *t, const struct arguments *a, char **she
 	if (fabric_check(t, a->udp) || path_extend())
 		return EXIT_USAGE;
 	o.timeout_s = (double)a->timeout;
-	control_open(t, o.ctl_fds);
+	o.renamed = control_open(t, o.ctl_fds);
 	return sandbox_run(runner_main, shell != NULL, &o);
 }
 
