@@ -25,7 +25,10 @@ chmod 755 "$tmp"
 slow=1
 case $mode in asan | tsan | cov) slow=5 ;; esac
 limit_unit=$((60 * slow))
-limit_explore=$((240 * slow))
+seeds=${SEEDS:-0}
+seeds=${seeds##*.}
+[[ $seeds =~ ^[0-9]+$ ]] || seeds=0
+limit_explore=$(((240 + 10#$seeds / 100) * slow))
 limit_style=300
 limit_e2e=$((240 * slow))
 
