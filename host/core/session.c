@@ -318,9 +318,11 @@ enum session_event session_input(struct session *s, const struct wire_msg *msg, 
 			session_enter(s, SESSION_ENDED, now_ns);
 		break;
 	case SESSION_LEAVING:
+		/* With an ended epoch it says that this rank's life before has left, and is no answer. */
 		if (msg->epoch < s->spoken ||
 		    (msg->epoch == s->spoken &&
-		     !(status.cause == WIRE_CAUSE_LEFT && status.wid_a == s->rank)))
+		     !(status.cause == WIRE_CAUSE_LEFT && status.wid_a == s->rank &&
+		       status.ended == 0)))
 			return SESSION_NOTHING;
 		session_enter(s, SESSION_LEFT, now_ns);
 		return SESSION_GONE;

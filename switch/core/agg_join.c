@@ -306,6 +306,7 @@ static enum counter join_break(struct joining *j, enum wire_cause cause, bool en
 
 	if (agg_is_leaf(j->agg)) {
 		/* Who knows an epoch later than the parent's has it from the parent before. */
+		why.cause = WIRE_CAUSE_RESTARTED;
 		if (enters || j->join.base == j->job->epoch)
 			agg_up_end(j->agg, j->job, &why, j->in->now);
 		if (!enters)

@@ -133,7 +133,9 @@ static bool heard(struct world *w, const struct packet *p)
 
 	if (!node->up)
 		return false;
-	return node->kind != NODE_HOST || host_rank(w, p->to)->port == p->dst_port;
+	if (p->unreachable)
+		return true;
+	return p->dst_port == (node->kind == NODE_HOST ? host_rank(w, p->to)->port : WIRE_PORT);
 }
 
 static void answer_unreachable(struct world *w, const struct packet *p)

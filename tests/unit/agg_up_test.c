@@ -509,7 +509,7 @@ static void agg_up__a_late_join_ends_nothing(void **state)
 	/* Who knows the epoch and wants another does end it. */
 	join.base = EPOCH;
 	rig_wait(&rig, 2);
-	has(rig_join(&rig, 5, &join), "UP END job 7 epoch 2000 wid 4 cause 5 a 5");
+	has(rig_join(&rig, 5, &join), "UP END job 7 epoch 2000 wid 4 cause 1 a 5");
 	rig_close(&rig);
 }
 

@@ -437,6 +437,10 @@ static void session_leave__repeated_until_acknowledged(void **state)
 	st.wid_a = RANK + 1;
 	assert_int_equal(deliver(&s, 901, &st, 17 * MS), SESSION_NOTHING); /* somebody else's */
 	st.wid_a = RANK;
+	/* That ended the epoch before: so says the answer to a late packet of this rank's life before. */
+	st.ended = 900;
+	assert_int_equal(deliver(&s, 901, &st, 18 * MS), SESSION_NOTHING);
+	st.ended = 0;
 	assert_int_equal(deliver(&s, 901, &st, 18 * MS), SESSION_GONE);
 	assert_int_equal(s.state, SESSION_LEFT);
 }
