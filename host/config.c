@@ -25,8 +25,9 @@ static const struct config_option config_table[] = {
 	  .allowed = "1 to 1024", .min = 1, .max = CONFIG_RANKS_MAX,
 	  .meaning =
 		  "how many ranks the job has; default from WORLD_SIZE, OMPI_COMM_WORLD_SIZE or PMI_SIZE" },
-	{ CONFIG_OPT("job", "JOB", CONFIG_TEXT, job), .default_text = "default", .unit_text = "",
-	  .allowed = "1 to 64 bytes", .min = 1, .max = WIRE_NAME,
+	{ CONFIG_OPT("job", "JOB", CONFIG_PLAIN, job), .default_text = "default", .unit_text = "",
+	  .allowed = "1 to 64 bytes, none of them a space or a control character", .min = 1,
+	  .max = WIRE_NAME,
 	  .meaning =
 		  "the job's name, the same on all its ranks; default from the launcher's run id" },
 	{ CONFIG_OPT("switch", "SWITCH", CONFIG_SWITCH, sw), .default_text = "inproc",
@@ -182,6 +183,14 @@ static bool config_text(const struct config_option *option, const char *text, vo
 	return true;
 }
 
+static bool config_word(const struct config_option *option, const char *text, void *out)
+{
+	for (const char *c = text; *c; c++)
+		if ((unsigned char)*c <= ' ' || *c == 0x7f)
+			return false;
+	return config_text(option, text, out);
+}
+
 static bool config_switch_ip(struct config_switch *sw, const char *text)
 {
 	const char *colon = strchr(text, ':');
@@ -267,6 +276,8 @@ static bool config_parse(struct config *config, const struct config_option *opti
 		return config_choice(option, text, out);
 	case CONFIG_TEXT:
 		return config_text(option, text, out);
+	case CONFIG_PLAIN:
+		return config_word(option, text, out);
 	case CONFIG_SWITCH:
 		return config_switch(text, out);
 	case CONFIG_RANGES:

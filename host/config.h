@@ -20,6 +20,7 @@ enum config_type {
 	CONFIG_MICROS,	/* decimal, kept as ns */
 	CONFIG_CHOICE,	/* one of the words in `allowed`, kept as its index; any case */
 	CONFIG_TEXT,
+	CONFIG_PLAIN, /* text without spaces and control characters */
 	CONFIG_SWITCH,
 	CONFIG_RANGES, /* "0-3,0-15" */
 };

@@ -243,6 +243,24 @@ static int failure_other(const struct failure *failure, const struct wire_status
 			   FAILURE_REJOIN);
 }
 
+/* To its parent a leaf whose process is gone is a member that is gone, and goes by its first rank. */
+static int failure_gone(const struct failure *failure, unsigned rank)
+{
+	const char *remedy = "; start it again, then every rank calls tally_rejoin()";
+	char a[FAILURE_VALUE], sw[FAILURE_SWITCH];
+
+	failure_rank(failure, rank, a);
+	failure_switch(failure, sw);
+	if (rank == failure->config->rank)
+		return failure_say(failure, TALLY_PEER, "%s is gone, or was for a while%s", sw,
+				   remedy);
+	if (failure->config->ranges.nr)
+		return failure_say(failure, TALLY_PEER,
+				   "%s, or the switch it is behind, is gone: no process answers%s",
+				   a, remedy);
+	return failure_say(failure, TALLY_PEER, "%s died: its process is gone%s", a, remedy);
+}
+
 static int failure_cause(const struct failure *failure, const struct wire_status *status)
 {
 	char a[FAILURE_VALUE], sw[FAILURE_SWITCH];
@@ -264,8 +282,7 @@ static int failure_cause(const struct failure *failure, const struct wire_status
 				   "%s restarted: another process joined in its place%s", a,
 				   FAILURE_REJOIN);
 	case WIRE_CAUSE_GONE:
-		return failure_say(failure, TALLY_PEER, "%s died: its process is gone%s", a,
-				   "; start it again, then every rank calls tally_rejoin()");
+		return failure_gone(failure, status->wid_a);
 	case WIRE_CAUSE_ABORTED:
 		return failure_say(failure, TALLY_PEER, "%s aborted the job%s", a, FAILURE_REJOIN);
 	case WIRE_CAUSE_LEFT:

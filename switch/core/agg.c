@@ -21,19 +21,14 @@ enum counter agg_wire_error(enum wire_error error)
 	return counters[error];
 }
 
-bool agg_take_epoch(struct agg *agg, const struct pipe_time *now, uint64_t *epoch)
+bool agg_take_epoch(struct agg *agg, const struct pipe_time *now, uint64_t above, uint64_t *epoch)
 {
-	if (agg->last_epoch + 1 > now->wall_ms || now->wall_ms > WIRE_EPOCH_MAX)
+	if (now->wall_ms <= agg->last_epoch || now->wall_ms <= above ||
+	    now->wall_ms > WIRE_EPOCH_MAX)
 		return false;
 	agg->last_epoch = now->wall_ms;
 	*epoch = now->wall_ms;
 	return true;
-}
-
-void agg_raise_epoch(struct agg *agg, uint64_t base, const struct pipe_time *now)
-{
-	if (base > agg->last_epoch && base < now->wall_ms + AGG_AHEAD_MS)
-		agg->last_epoch = base;
 }
 
 static void agg_copy_desc(uint8_t to[WIRE_DESC], const uint8_t *from)
@@ -75,7 +70,7 @@ bool agg_end_epoch(struct agg *agg, struct job *job, const struct agg_cause *why
 {
 	uint64_t epoch;
 
-	if (!agg_take_epoch(agg, now, &epoch))
+	if (!agg_take_epoch(agg, now, why->above, &epoch))
 		return false;
 	agg_begin_forming(agg, job, epoch, why);
 	return true;

@@ -62,7 +62,7 @@ struct agg {
 	struct slot *slots;
 	uint8_t *values;
 	const struct add_ops *ops;
-	uint64_t last_epoch; /* the highest given, or heard of */
+	uint64_t last_epoch; /* the highest given */
 	uint64_t boot_ns;
 	uint16_t p_max, p_check; /* p_check: of jobs with CHECK */
 	bool strict_ports;
@@ -124,6 +124,7 @@ struct agg_cause {
 	uint8_t cause; /* enum wire_cause */
 	uint16_t wid_a, wid_b;
 	const uint8_t *desc_a, *desc_b; /* NULL: none */
+	uint64_t above;			/* so is the next epoch */
 };
 /*
  * Ends the epoch, or a forming one; false: the clock has no epoch to give yet, nothing was done.
@@ -138,9 +139,7 @@ void agg_begin_forming(struct agg *agg, struct job *job, uint64_t epoch,
 bool agg_break(struct agg *agg, struct job *job, const struct agg_cause *why,
 	       const struct pipe_time *now);
 /* False: as above. */
-bool agg_take_epoch(struct agg *agg, const struct pipe_time *now, uint64_t *epoch);
-/* Never hands out an epoch that is not above one it has heard of. */
-void agg_raise_epoch(struct agg *agg, uint64_t base, const struct pipe_time *now);
+bool agg_take_epoch(struct agg *agg, const struct pipe_time *now, uint64_t above, uint64_t *epoch);
 static inline bool agg_booting(const struct agg *agg, const struct pipe_time *now)
 {
 	return now->now_ns < agg->boot_ns + AGG_BOOT_MS * AGG_MS;

@@ -302,6 +302,7 @@ static enum counter join_break(struct joining *j, enum wire_cause cause, bool en
 		.cause = (uint8_t)cause,
 		.wid_a = j->wid,
 		.wid_b = WIRE_WID_NONE,
+		.above = j->join.base,
 	};
 
 	if (agg_is_leaf(j->agg)) {
@@ -513,7 +514,7 @@ static enum counter join_make(struct joining *j)
 	uint64_t epoch = now->wall_ms;
 
 	/* At a leaf only the handle comes from it. */
-	if (!agg_is_leaf(agg) && !agg_take_epoch(agg, now, &epoch))
+	if (!agg_is_leaf(agg) && !agg_take_epoch(agg, now, j->join.base, &epoch))
 		return COUNTER_too_early;
 	j->job = job_add(&agg->table, j->join.name, epoch);
 	if (!j->job && agg_expire(agg, AGG_FORMING_MS, now))
@@ -574,7 +575,6 @@ enum counter agg_join(struct agg *agg, struct agg_in *in)
 		join_refuse(&j, &no);
 		return no.field == WIRE_FIELD_RANK ? COUNTER_bad_wid : COUNTER_join;
 	}
-	agg_raise_epoch(agg, j.join.base, in->now);
 	j.job = job_by_name(&agg->table, j.join.name);
 	if (!j.job) {
 		counter = join_make(&j);

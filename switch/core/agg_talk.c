@@ -182,7 +182,6 @@ enum counter agg_end(struct agg *agg, struct agg_in *in)
 	job = agg_find(agg, in, &i, &counter);
 	if (!job)
 		return counter;
-	agg_raise_epoch(agg, in->msg.epoch, in->now);
 	if (job->running && in->msg.epoch == job->epoch) {
 		end_cause(in, job, &body, &why);
 		if (agg_is_leaf(agg))

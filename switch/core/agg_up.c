@@ -279,8 +279,7 @@ static void up_follow(struct agg *agg, const struct agg_in *in, struct job *job,
 
 	/* A refusal's cause is not why the epoch before ended. */
 	if (status->state == WIRE_REFUSED)
-		why = (struct agg_cause){ WIRE_CAUSE_NONE, WIRE_WID_NONE, WIRE_WID_NONE, NULL,
-					  NULL };
+		why = (struct agg_cause){ .wid_a = WIRE_WID_NONE, .wid_b = WIRE_WID_NONE };
 	agg_begin_forming(agg, job, in->msg.epoch, &why);
 	job->last.ended = status->ended;
 	agg_tell(agg, job, 0, in->now);

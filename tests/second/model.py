@@ -89,15 +89,11 @@ class Switch:
         if self.now - self.start < 2 * MS:
             raise Drop("too_early")
 
-    def next_epoch(self):
-        if self.last + 1 > self.wall:
+    def next_epoch(self, above=0):
+        if max(self.last, above) >= self.wall:
             raise Drop("too_early")
         self.last = self.wall
         return self.last
-
-    def raise_last(self, base):
-        if self.last < base < self.wall + AHEAD_MS:
-            self.last = base
 
     def is_member(self, job, wid):
         member = job.members.get(wid)
@@ -177,15 +173,15 @@ class Switch:
             if member.wid != but:
                 self.tell(job, member)
 
-    def end_epoch(self, job, cause, a=NOBODY, b=NOBODY, descs=(b"", b"")):
-        epoch = self.next_epoch()
+    def end_epoch(self, job, cause, a=NOBODY, b=NOBODY, descs=(b"", b""), above=0):
+        epoch = self.next_epoch(above)
         job.ended = Record(cause=cause, a=a, b=b, epoch=job.epoch, descs=descs)
         job.members = {w: m for w, m in job.members.items() if not job.left >> w & 1}
         job.epoch, job.running, job.lease, job.cells = epoch, False, None, {}
         job.joined = job.left = job.gone = 0
 
-    def break_epoch(self, job, cause, a=NOBODY, b=NOBODY, descs=(b"", b"")):
-        self.end_epoch(job, cause, a, b, descs)
+    def break_epoch(self, job, cause, a=NOBODY, b=NOBODY, descs=(b"", b""), above=0):
+        self.end_epoch(job, cause, a, b, descs, above)
         self.tell_all(job)
 
     # --- DATA: the steps of section 3 ------------------------------------------------------------
@@ -306,7 +302,6 @@ class Switch:
         name = self.unfit(head, join)
         if name:
             return name
-        self.raise_last(join.base)
         job = next((j for j in self.jobs.values() if j.name == join.name), None)
         if job is None:
             job = self.make(head, join)
@@ -341,7 +336,7 @@ class Switch:
         return None
 
     def make(self, head, join):
-        epoch = self.next_epoch()
+        epoch = self.next_epoch(join.base)
         if len(self.jobs) == self.jobs_max and not self.expire(FORMING_EXPIRED):
             self.refuse(None, head, join, codec.NO_SLOTS, (SLOTS, 0, join.slots))
             return None
@@ -424,7 +419,7 @@ class Switch:
         if join.base < job.epoch:
             return self.join_late(job, head, join)
         if join.base > job.epoch:
-            self.break_epoch(job, codec.PROTOCOL, head.wid)
+            self.break_epoch(job, codec.PROTOCOL, head.wid, above=join.base)
         elif not job.left >> head.wid & 1 and self.is_taken(job, head, join):
             return self.refuse_taken(job, head, join)
         else:
@@ -437,7 +432,7 @@ class Switch:
         if join.base < job.epoch - 1:
             return self.join_late(job, head, join)
         if join.base >= job.epoch:
-            self.break_epoch(job, codec.PROTOCOL, head.wid)
+            self.break_epoch(job, codec.PROTOCOL, head.wid, above=join.base)
         elif job.joined >> head.wid & 1 and self.is_taken(job, head, join):
             return self.refuse_taken(job, head, join)
         else:
@@ -500,7 +495,6 @@ class Switch:
         codec.check_end(body)
         self.booting()
         job = self.find(head)
-        self.raise_last(head.epoch)
         if job.running and head.epoch == job.epoch:
             if body.cause == codec.CORRUPTED:
                 self.end_epoch(job, body.cause, head.wid)

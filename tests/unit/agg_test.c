@@ -32,31 +32,50 @@ static void agg_take_epoch__follows_the_clock_and_never_repeats(void **state)
 	uint64_t epoch = 77;
 
 	(void)state;
-	assert_true(agg_take_epoch(&agg, &now, &epoch));
+	assert_true(agg_take_epoch(&agg, &now, 0, &epoch));
 	assert_int_equal(epoch, 5000);
-	assert_false(agg_take_epoch(&agg, &now, &epoch));
+	assert_false(agg_take_epoch(&agg, &now, 0, &epoch));
 	now.wall_ms = 4000; /* set back */
-	assert_false(agg_take_epoch(&agg, &now, &epoch));
+	assert_false(agg_take_epoch(&agg, &now, 0, &epoch));
 	now.wall_ms = 5003;
-	assert_true(agg_take_epoch(&agg, &now, &epoch));
+	assert_true(agg_take_epoch(&agg, &now, 0, &epoch));
 	assert_int_equal(epoch, 5003);
 	now.wall_ms = WIRE_EPOCH_MAX + 1;
-	assert_false(agg_take_epoch(&agg, &now, &epoch));
+	assert_false(agg_take_epoch(&agg, &now, 0, &epoch));
 	assert_int_equal(epoch, 5003);
 }
 
-static void agg_raise_epoch__within_a_day(void **state)
+/* What a rank knows of an epoch holds up its own job alone. */
+static void agg_take_epoch__above_what_a_rank_knows(void **state)
 {
 	struct agg agg = { .last_epoch = 100 };
 	struct pipe_time now = { .wall_ms = 1000 };
+	uint64_t epoch = 77;
 
 	(void)state;
-	agg_raise_epoch(&agg, 50, &now);
-	assert_int_equal(agg.last_epoch, 100);
-	agg_raise_epoch(&agg, 1000 + AGG_AHEAD_MS, &now);
-	assert_int_equal(agg.last_epoch, 100);
-	agg_raise_epoch(&agg, 1000 + AGG_AHEAD_MS - 1, &now);
-	assert_int_equal(agg.last_epoch, 1000 + AGG_AHEAD_MS - 1);
+	assert_false(agg_take_epoch(&agg, &now, 1000, &epoch));
+	assert_true(agg_take_epoch(&agg, &now, 999, &epoch));
+	assert_int_equal(epoch, 1000);
+}
+
+/* A stranger with another job's name, and a base that the clock has yet to reach. */
+static void agg_join__a_base_ahead_delays_nobody_else(void **state)
+{
+	struct rig rig;
+	struct wire_join join;
+
+	(void)state;
+	rig_open(&rig, NULL);
+	rig_wait(&rig, 100);
+	join = rig_join_of(&rig, 0, 2);
+	memcpy(join.name, "other", 6);
+	join.base = rig.now.wall_ms + AGG_AHEAD_MS - 1;
+	assert_string_equal(rig_join(&rig, 0, &join), "too_early");
+	join.base++;
+	assert_string_equal(rig_join(&rig, 0, &join), "bad_field");
+	rig_form(&rig, 2);
+	assert_true(pipe_job(rig.pipe, 0)->running);
+	rig_close(&rig);
 }
 
 /* Situation: the switch is killed and restarted during an operation. */
@@ -215,7 +234,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(agg_wire_error__each_has_its_counter),
 		cmocka_unit_test(agg_take_epoch__follows_the_clock_and_never_repeats),
-		cmocka_unit_test(agg_raise_epoch__within_a_day),
+		cmocka_unit_test(agg_take_epoch__above_what_a_rank_knows),
+		cmocka_unit_test(agg_join__a_base_ahead_delays_nobody_else),
 		cmocka_unit_test(agg__restarted_switch_knows_no_old_handle),
 		cmocka_unit_test(agg__handle_given_to_another_job),
 		cmocka_unit_test(agg_answer__members_questions_are_all_answered),

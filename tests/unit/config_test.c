@@ -343,6 +343,11 @@ static void config_resolve__job_too_long(void **state)
 	setenv("TALLY_JOB", name, 1);
 	assert_int_equal(config_resolve(&config, NULL, &error), -1);
 	assert_non_null(strstr(error.text, "(environment): want 1 to 64 bytes"));
+	setenv("TALLY_JOB", "two words", 1);
+	assert_int_equal(config_resolve(&config, NULL, &error), -1);
+	assert_non_null(strstr(error.text, "none of them a space"));
+	setenv("TALLY_JOB", "line\n", 1);
+	assert_int_equal(config_resolve(&config, NULL, &error), -1);
 	name[64] = '\0';
 	setenv("TALLY_JOB", name, 1);
 	config = resolve(NULL);
@@ -460,8 +465,8 @@ static void config_resolve__file(void **state)
 	char want[256];
 
 	(void)state;
-	write_conf("# comment\n\n  TALLY_JOB = from file  \nTALLY_SLOTS=1\nTALLY_SLOTS=7\n");
-	assert_string_equal(resolve(NULL).job, "from file");
+	write_conf("# comment\n\n  TALLY_JOB = from-file  \nTALLY_SLOTS=1\nTALLY_SLOTS=7\n");
+	assert_string_equal(resolve(NULL).job, "from-file");
 	assert_int_equal(resolve(NULL).slots, 7);
 	remove_conf(state);
 
