@@ -171,8 +171,8 @@ static int conf_memory(struct conf *conf, const struct conf_option *option, cons
 	size_t digits = strspn(value, "0123456789");
 	const char *suffix = value + digits;
 
-	for (size_t i = 0; i < digits && v < CONF_SIZE_MAX; i++)
-		v = v * 10 + (uint64_t)(value[i] - '0');
+	for (size_t i = 0; i < digits; i++)
+		v = v < CONF_SIZE_MAX ? v * 10 + (uint64_t)(value[i] - '0') : CONF_SIZE_MAX + 1;
 	if (*suffix) {
 		const char *at = strchr("KMG", toupper((unsigned char)*suffix));
 

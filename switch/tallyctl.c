@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <errno.h>
 #include <string.h>
 
 #include "switch/conf.h"
@@ -105,6 +106,15 @@ static void quiet_pipe(void)
 	sigaction(SIGPIPE, &ignore, NULL);
 }
 
+/* What could not be printed was not done. */
+static int written(int code)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return code;
+	fprintf(stderr, "tallyctl: standard output: %s\n", strerror(errno));
+	return code ? code : EXIT_FAILURE;
+}
+
 int main(int argc, char **argv)
 {
 	static struct tallyctl ctl;
@@ -145,5 +155,5 @@ int main(int argc, char **argv)
 	}
 	ctl.link.fd = -1;
 	quiet_pipe();
-	return run(&ctl, where, words, nr);
+	return written(run(&ctl, where, words, nr));
 }

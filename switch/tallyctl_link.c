@@ -18,10 +18,19 @@ enum {
 	LINK_AGAIN_NS = 2000000,
 };
 
+static bool link_hushed;
+
+void link_hush(void)
+{
+	link_hushed = true;
+}
+
 bool link_complain(const char *format, ...)
 {
 	va_list ap;
 
+	if (link_hushed)
+		return false;
 	fputs("tallyctl: ", stderr);
 	va_start(ap, format);
 	vfprintf(stderr, format, ap);

@@ -22,6 +22,8 @@ struct link {
  */
 bool link_open(struct link *link, const char *where);
 void link_close(struct link *link);
+/* From now on nothing is said of a switch that does not answer: that is an answer, too. */
+void link_hush(void);
 
 /* tallyctl_find.c: the path that link_open() is to take. */
 bool link_find(const char *where, char path[CTL_PATH]);

@@ -92,8 +92,8 @@ TALLY_API int tally_size(const tally_t *comm);
 struct tally_args {
 	size_t size;	 /* sizeof(struct tally_args): lets the struct grow */
 	const void *src; /* count elements; borrowed until the request completes */
-	void *dst;	 /* count elements; may equal src, must not overlap otherwise */
-	size_t count;	 /* elements, not bytes; 0 is fine */
+	void *dst; /* count elements; may equal src, must not overlap otherwise; void if the operation fails */
+	size_t count; /* elements, not bytes; 0 is fine */
 	enum tally_dtype dtype;
 	enum tally_op op;
 	void *stream; /* NULL: host memory */

@@ -216,8 +216,8 @@ void agg_answer_with(struct agg *agg, const struct agg_in *in, struct job *job,
 		outbox_put(&agg->outbox, &in->pkt->flow, &msg, status, room);
 }
 
-void agg_refuse_members(struct agg *agg, const struct job *job, uint64_t mask,
-			struct wire_status *status, uint64_t now_ns)
+void agg_tell_members(struct agg *agg, const struct job *job, uint64_t mask,
+		      struct wire_status *status, uint64_t now_ns)
 {
 	struct outbox_room room = { .len = WIRE_BODY };
 

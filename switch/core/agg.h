@@ -186,8 +186,8 @@ void agg_answer_unknown(struct agg *agg, const struct agg_in *in, uint64_t key);
 void agg_answer_with(struct agg *agg, const struct agg_in *in, struct job *job,
 		     const struct wire_status *status);
 
-/* A refusal to all members of the mask, at most one per member and ms. */
-void agg_refuse_members(struct agg *agg, const struct job *job, uint64_t mask,
+/* STATUS to all members of the mask, at most one per member and ms. */
+void agg_tell_members(struct agg *agg, const struct job *job, uint64_t mask,
 			struct wire_status *status, uint64_t now_ns);
 
 /*

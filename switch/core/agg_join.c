@@ -101,7 +101,7 @@ static enum counter join_refuse_all(const struct joining *j, const struct refusa
 	if (j->i != JOB_NONE && join_is_from(j, &job->members[j->i]))
 		others &= ~join_bit(j);
 	join_refusal_status(j, refusal, &status);
-	agg_refuse_members(j->agg, job, others, &status, j->in->now->now_ns);
+	agg_tell_members(j->agg, job, others, &status, j->in->now->now_ns);
 	return join_refuse(j, refusal);
 }
 
@@ -365,6 +365,18 @@ static enum counter join_replace(struct joining *j)
 	return join_answer(j);
 }
 
+/* Of ranks that are silent the network may say that they are gone, if it has something to deliver. */
+static void join_poke(const struct joining *j)
+{
+	const struct job *job = j->job;
+	uint64_t now_ns = j->in->now->now_ns;
+	uint64_t silent = job_silent(job, now_ns, AGG_FRESH_MS * AGG_MS) & ~job->left;
+	struct wire_status status;
+
+	agg_status(job, JOB_NONE, now_ns, &status);
+	agg_tell_members(j->agg, job, silent, &status, now_ns);
+}
+
 static enum counter join_settle_running(struct joining *j, const struct refusal *refusal)
 {
 	const struct job *job = j->job;
@@ -373,6 +385,7 @@ static enum counter join_settle_running(struct joining *j, const struct refusal 
 	/* Once a rank has left, the epoch is good for nothing but letting the others finish. */
 	if (!j->ask && (job->left || quiet_ns < j->in->now->now_ns))
 		return join_replace(j);
+	join_poke(j);
 	return join_refuse(j, refusal);
 }
 
@@ -476,12 +489,12 @@ static enum counter join_running(struct joining *j)
 {
 	struct job *job = j->job;
 
-	if (j->join.base > job->epoch)
-		return join_break(j, WIRE_CAUSE_PROTOCOL, false);
-	if (j->ask || j->join.base < job->epoch)
+	if (j->join.base < job->epoch || (j->ask && j->join.base == job->epoch))
 		return join_late(j);
 	if (!(job->left & join_bit(j)) && join_is_taken(j))
 		return join_refuse_taken(j);
+	if (j->join.base > job->epoch)
+		return join_break(j, WIRE_CAUSE_PROTOCOL, false);
 	return join_break(j, WIRE_CAUSE_RESTARTED, true);
 }
 
@@ -489,12 +502,12 @@ static enum counter join_forming(struct joining *j)
 {
 	struct job *job = j->job;
 
-	if (j->join.base >= job->epoch)
-		return join_break(j, WIRE_CAUSE_PROTOCOL, false);
-	if (j->ask || j->join.base < job->epoch - 1)
+	if (j->join.base < job->epoch - 1 || (j->ask && j->join.base < job->epoch))
 		return join_late(j);
 	if ((job->joined & join_bit(j)) && join_is_taken(j))
 		return join_refuse_taken(j);
+	if (j->join.base >= job->epoch)
+		return join_break(j, WIRE_CAUSE_PROTOCOL, false);
 	if (!join_accept(j))
 		return join_refuse_more(j);
 	return job_complete(job) ? join_start(j) : join_answer(j);

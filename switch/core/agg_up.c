@@ -226,7 +226,7 @@ static void up_refused(struct agg *agg, const struct agg_in *in, const struct jo
 	status.field = refusal->field;
 	status.value_a = refusal->value_a;
 	status.value_b = refusal->value_b;
-	agg_refuse_members(agg, job, job->joined, &status, in->now->now_ns);
+	agg_tell_members(agg, job, job->joined, &status, in->now->now_ns);
 }
 
 /* Slots and bytes as agreed over the tree; what was promised to the parent is leased already. */

@@ -381,6 +381,10 @@ class Switch:
             if job.left or self.now - job.quiet_since() > 60 * SECOND:
                 self.replace(job, head, join)
             else:
+                for wid, member in sorted(job.members.items()):
+                    silent = job.silent(self.now) & ~job.left
+                    if silent >> wid & 1 and self.allows((member.ip, member.port)):
+                        self.tell(job, member)
                 self.refuse(job, head, join, codec.PARAMETERS, difference)
         elif job.joined & ~job.silent(self.now):
             self.refuse_all(job, head, join, codec.PARAMETERS, difference)
@@ -418,10 +422,10 @@ class Switch:
     def join_running(self, job, head, join):
         if join.base < job.epoch:
             return self.join_late(job, head, join)
+        if not job.left >> head.wid & 1 and self.is_taken(job, head, join):
+            return self.refuse_taken(job, head, join)
         if join.base > job.epoch:
             self.break_epoch(job, codec.PROTOCOL, head.wid, above=join.base)
-        elif not job.left >> head.wid & 1 and self.is_taken(job, head, join):
-            return self.refuse_taken(job, head, join)
         else:
             self.end_epoch(job, codec.RESTARTED, head.wid)
             self.accept(job, head, join)
@@ -431,10 +435,10 @@ class Switch:
     def join_forming(self, job, head, join):
         if join.base < job.epoch - 1:
             return self.join_late(job, head, join)
+        if job.joined >> head.wid & 1 and self.is_taken(job, head, join):
+            return self.refuse_taken(job, head, join)
         if join.base >= job.epoch:
             self.break_epoch(job, codec.PROTOCOL, head.wid, above=join.base)
-        elif job.joined >> head.wid & 1 and self.is_taken(job, head, join):
-            return self.refuse_taken(job, head, join)
         else:
             self.accept(job, head, join)
             if job.joined == job.all:

@@ -259,6 +259,14 @@ static void agg_join__base_ahead_means_that_state_was_lost(void **state)
 	rig_form(&rig, 2);
 	join = rig_join_of(&rig, 0, 2);
 	join.base = 1015;
+	rig_wait(&rig, 6);
+	/* Nor by a stranger, while the rank is there. */
+	join.inc = 666;
+	join.port = 50000;
+	assert_non_null(strstr(rig_join(&rig, 0, &join), "STATUS REFUSED epoch 1010 wid 0"));
+	rig.now.wall_ms -= 6;
+	join = rig_join_of(&rig, 0, 2);
+	join.base = 1015;
 	/* Not before the clock has an epoch above it. */
 	assert_string_equal(rig_join(&rig, 0, &join), "too_early");
 	rig_wait(&rig, 5);
@@ -359,6 +367,7 @@ static void agg_join__unlike_world_is_refused_while_running(void **state)
 {
 	struct rig rig;
 	struct wire_join join;
+	const char *said;
 
 	(void)state;
 	rig_open(&rig, NULL);
@@ -370,7 +379,11 @@ static void agg_join__unlike_world_is_refused_while_running(void **state)
 		"join | STATUS REFUSED epoch 1010 wid 1 inc 101 cause 8 a 0 b 1 field 1: "
 		"2 3 len 256 > 0a000002:50000");
 	rig_wait(&rig, MINUTE - 1);
-	assert_non_null(strstr(rig_join(&rig, 1, &join), "STATUS REFUSED"));
+	said = rig_join(&rig, 1, &join);
+	assert_non_null(strstr(said, "STATUS REFUSED"));
+	/* Should their processes be gone, the network now has something to say so. */
+	assert_non_null(strstr(said, "STATUS RUNNING epoch 1010 wid 0 inc 100"));
+	assert_non_null(strstr(said, "STATUS RUNNING epoch 1010 wid 1 inc 101"));
 	rig_wait(&rig, 1);
 	join.base = 5;
 	assert_string_equal(
