@@ -202,6 +202,9 @@ static enum session_event session_unknown(struct session *s, const struct wire_m
 		session_enter(s, SESSION_ENDED, now_ns);
 		return SESSION_NOTHING;
 	case SESSION_LEAVING:
+		/* As long as a LEAVE: a longer one answers a packet from before the job began. */
+		if (msg->len != WIRE_PAD)
+			return SESSION_NOTHING;
 		session_enter(s, SESSION_LEFT, now_ns);
 		return SESSION_GONE;
 	case SESSION_JOINING:
@@ -320,9 +323,8 @@ enum session_event session_input(struct session *s, const struct wire_msg *msg, 
 	case SESSION_LEAVING:
 		/* With an ended epoch it says that this rank's life before has left, and is no answer. */
 		if (msg->epoch < s->spoken ||
-		    (msg->epoch == s->spoken &&
-		     !(status.cause == WIRE_CAUSE_LEFT && status.wid_a == s->rank &&
-		       status.ended == 0)))
+		    (msg->epoch == s->spoken && !(status.cause == WIRE_CAUSE_LEFT &&
+						  status.wid_a == s->rank && status.ended == 0)))
 			return SESSION_NOTHING;
 		session_enter(s, SESSION_LEFT, now_ns);
 		return SESSION_GONE;

@@ -41,8 +41,9 @@ enum {
 	AGG_EXPIRED_MS = 900000, /* silent so long, a running job makes room for another */
 	AGG_AHEAD_MS =
 		5000, /* a base further ahead of the clock is nonsense: it would hold up all jobs */
-	AGG_UP_MS = 1,	   /* between messages of one kind to the parent */
-	AGG_PROBE_MS = 10, /* between questions to it about a running epoch */
+	AGG_UP_MS = 1,	     /* between messages of one kind to the parent */
+	AGG_PROBE_MS = 10,   /* between questions to it about a running epoch */
+	AGG_DISOWN_MS = 100, /* between denials of jobs that it thinks are here */
 };
 
 /* Of a leaf. */
@@ -52,6 +53,7 @@ struct agg_parent {
 	uint16_t from; /* own UDP port */
 	uint64_t inc;
 	uint64_t nr_incs; /* taken from it so far */
+	uint64_t disown_ns;
 };
 
 /* Epoch of a job at a leaf whose parent has not named one yet: none that ever runs. */
@@ -188,7 +190,7 @@ void agg_answer_with(struct agg *agg, const struct agg_in *in, struct job *job,
 
 /* STATUS to all members of the mask, at most one per member and ms. */
 void agg_tell_members(struct agg *agg, const struct job *job, uint64_t mask,
-			struct wire_status *status, uint64_t now_ns);
+		      struct wire_status *status, uint64_t now_ns);
 
 /*
  * Whoever speaks of the epoch that is being formed has run it: with a life of the job before this one, which a leaf

@@ -182,6 +182,9 @@ enum counter agg_end(struct agg *agg, struct agg_in *in)
 	job = agg_find(agg, in, &i, &counter);
 	if (!job)
 		return counter;
+	/* A switch without the job because all its ranks have left ends nothing, and is not to be told again. */
+	if (body.state == WIRE_UNKNOWN && (job->left >> i & 1))
+		return COUNTER_end;
 	if (job->running && in->msg.epoch == job->epoch) {
 		end_cause(in, job, &body, &why);
 		if (agg_is_leaf(agg))

@@ -300,6 +300,30 @@ static void up_awaited(const struct agg_in *in, struct job *job, const struct wi
 	up->awaited_round = in->msg.round;
 }
 
+/*
+ * The parent runs an epoch with a job that is not here: with a life of this switch before, and whoever was to end it
+ * may have left since.  If all ranks here have left, the parent knows, and this changes nothing.
+ */
+static void up_disown(struct agg *agg, const struct agg_in *in)
+{
+	struct outbox_room room = { .len = WIRE_BODY };
+	const struct wire_msg msg = {
+		.type = WIRE_END,
+		.job = in->msg.job,
+		.epoch = in->msg.epoch,
+		.wid = in->msg.wid,
+	};
+	const struct wire_status body = {
+		.state = WIRE_UNKNOWN,
+		.cause = WIRE_CAUSE_RESTARTED,
+		.wid_a = in->msg.wid,
+		.wid_b = WIRE_WID_NONE,
+	};
+
+	if (up_may(&agg->parent.disown_ns, in->now, AGG_DISOWN_MS))
+		outbox_put(&agg->outbox, &agg->parent.flow, &msg, &body, room);
+}
+
 enum counter agg_up_status(struct agg *agg, struct agg_in *in)
 {
 	struct wire_status status;
@@ -313,6 +337,8 @@ enum counter agg_up_status(struct agg *agg, struct agg_in *in)
 		return COUNTER_up_status;
 	}
 	job = job_by_key(&agg->table, status.key);
+	if (!job && status.state == WIRE_RUNNING)
+		up_disown(agg, in);
 	if (!job || in->msg.wid != job->range.first)
 		return COUNTER_up_status;
 	if (in->msg.epoch < job->epoch) {

@@ -499,6 +499,8 @@ class Switch:
         codec.check_end(body)
         self.booting()
         job = self.find(head)
+        if body.state == codec.UNKNOWN and job.left >> head.wid & 1:
+            return "end"
         if job.running and head.epoch == job.epoch:
             if body.cause == codec.CORRUPTED:
                 self.end_epoch(job, body.cause, head.wid)

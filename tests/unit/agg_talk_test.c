@@ -287,6 +287,28 @@ static void agg_end__only_by_a_rank_and_in_time(void **state)
 	rig_close(&rig);
 }
 
+/* A switch below that has forgotten the job because all its ranks left. */
+static void agg_end__by_who_has_left_and_knows_no_job(void **state)
+{
+	uint8_t body[WIRE_BODY] = { [WIRE_STATUS_STATE] = WIRE_UNKNOWN };
+	struct rig rig;
+	struct wire_msg msg;
+
+	(void)state;
+	rig_open(&rig, NULL);
+	rig_form(&rig, 2);
+	msg = rig_msg(&rig, WIRE_LEAVE, 1, WIRE_PAD);
+	rig_send_msg(&rig, &msg);
+	msg = rig_msg(&rig, WIRE_END, 1, WIRE_BODY);
+	msg.payload = body;
+	rig_wait(&rig, 2);
+	assert_string_equal(rig_send_msg(&rig, &msg), "end");
+	assert_true(pipe_job(rig.pipe, 0)->running);
+	msg.wid = 0;
+	assert_non_null(strstr(rig_send_msg(&rig, &msg), "STATUS FORMING"));
+	rig_close(&rig);
+}
+
 static void agg_end__of_another_epoch_changes_nothing(void **state)
 {
 	struct rig rig;
@@ -412,6 +434,7 @@ int main(void)
 		cmocka_unit_test(agg_end__repeated_or_late_ends_nothing_more),
 		cmocka_unit_test(agg_end__causes_a_rank_can_judge),
 		cmocka_unit_test(agg_end__only_by_a_rank_and_in_time),
+		cmocka_unit_test(agg_end__by_who_has_left_and_knows_no_job),
 		cmocka_unit_test(agg_end__of_another_epoch_changes_nothing),
 		cmocka_unit_test(agg_version__another_protocol_is_named_to_joiners),
 		cmocka_unit_test(agg_gone__ends_the_epoch),

@@ -513,6 +513,25 @@ static void agg_up__a_late_join_ends_nothing(void **state)
 	rig_close(&rig);
 }
 
+/* An earlier life of this switch ran it, and whoever was to end it may have left since. */
+static void agg_up__the_parent_runs_what_is_not_here(void **state)
+{
+	struct wire_status status = leaf_status(WIRE_RUNNING);
+	struct rig rig;
+
+	(void)state;
+	leaf_open(&rig);
+	assert_string_equal(leaf_told(&rig, EPOCH, &status),
+			    "up_status | UP END job 7 epoch 2000 wid 4 cause 1 a 4");
+	assert_string_equal(leaf_told(&rig, EPOCH, &status), "up_status");
+	rig_wait(&rig, AGG_DISOWN_MS);
+	has(leaf_told(&rig, EPOCH, &status), "UP END job 7");
+	rig_wait(&rig, AGG_DISOWN_MS);
+	status.state = WIRE_FORMING;
+	assert_string_equal(leaf_told(&rig, EPOCH, &status), "up_status");
+	rig_close(&rig);
+}
+
 /* The parent's refusal also says that the epoch is over; one without an epoch is from a parent without the job. */
 static void agg_up__a_refusal_by_a_parent_that_was_restarted(void **state)
 {
@@ -720,6 +739,7 @@ int main(void)
 		cmocka_unit_test(agg_up__the_parent_has_forgotten),
 		cmocka_unit_test(agg_up__the_parent_has_forgotten_what_it_forms),
 		cmocka_unit_test(agg_up__a_late_join_ends_nothing),
+		cmocka_unit_test(agg_up__the_parent_runs_what_is_not_here),
 		cmocka_unit_test(agg_up__a_refusal_by_a_parent_that_was_restarted),
 		cmocka_unit_test(agg_up__a_member_is_gone),
 		cmocka_unit_test(agg_up__a_refusal_reaches_all_members),

@@ -445,6 +445,23 @@ static void session_leave__repeated_until_acknowledged(void **state)
 	assert_int_equal(s.state, SESSION_LEFT);
 }
 
+/* UNKNOWN as the answer to a packet that was sent before the job began. */
+static void session_leave__not_acknowledged_by_the_answer_to_data(void **state)
+{
+	struct session s = running(901);
+	struct wire_status st = { .state = WIRE_UNKNOWN };
+	struct wire_msg msg = { .type = WIRE_STATUS, .job = HANDLE, .epoch = 901, .wid = RANK };
+	uint8_t buf[WIRE_MSG_MAX];
+
+	(void)state;
+	session_leave(&s, 10 * MS);
+	assert_int_equal(wire_parse(&msg, buf, wire_status_build(buf, &msg, &st, 96)), WIRE_OK);
+	assert_int_equal(session_input(&s, &msg, 11 * MS), SESSION_NOTHING);
+	assert_int_equal(wire_parse(&msg, buf, wire_status_build(buf, &msg, &st, WIRE_PAD)),
+			 WIRE_OK);
+	assert_int_equal(session_input(&s, &msg, 12 * MS), SESSION_GONE);
+}
+
 /* The acknowledgement of an earlier life of this rank, late on the same port. */
 static void session_leave__not_acknowledged_by_an_older_epoch(void **state)
 {
@@ -528,6 +545,7 @@ int main(void)
 		cmocka_unit_test(session_too_large__local_mtu),
 		cmocka_unit_test(session_leave__repeated_until_acknowledged),
 		cmocka_unit_test(session_leave__not_acknowledged_by_an_older_epoch),
+		cmocka_unit_test(session_leave__not_acknowledged_by_the_answer_to_data),
 		cmocka_unit_test(session_leave__gives_up_after_200_ms),
 		cmocka_unit_test(session_leave__without_ever_an_answer),
 		cmocka_unit_test(session_abort__repeats_end_until_a_newer_epoch),
