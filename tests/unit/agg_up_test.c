@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "switch/core/agg.h"
 #include "tests/unit/pipe_rig.h"
 
 /* Ranks 4, 5 and 6 of 16 are here; the parent's epochs and handle are these. */
