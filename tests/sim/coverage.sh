@@ -35,10 +35,14 @@ awk '
 	{ lines[$1] += $4; run[$1] += $3 * $4 / 100; all += $4; ran += $3 * $4 / 100 }
 	$3 < 95 { printf "coverage: %-24s %6.2f %% of %d lines\n", $2, $3, $4 }
 	END {
-		for (l in lines)
+		for (l in lines) {
+			low += run[l] / lines[l] < 0.95
 			printf "coverage: %-24s %6.2f %% of %d lines\n", l, 100 * run[l] / lines[l],
 			       lines[l]
+		}
 		if (!all)
 			exit 1
-		printf "coverage: %-24s %6.2f %% of %d lines\n", "all", 100 * ran / all, all
+		printf "coverage: %-24s %6.2f %% of %d lines, %d of %d layers below 95 %%\n", "all",
+		       100 * ran / all, all, low, length(lines)
+		exit low > 0
 	}' "$tmp/files"

@@ -45,7 +45,8 @@ static void lie_spoof(struct world *w, struct lie *lie)
 {
 	const struct flow *flow = &lie->job->members[sim_draw(w, lie->job->nr_members)].flow;
 
-	if (flow->ip < SIM_IP || flow->ip >= SIM_IP + w->nr_nodes)
+	/* Of an epoch that does not run all are answered, and the answer would go to that member. */
+	if (!lie->job->running || flow->ip < SIM_IP || flow->ip >= SIM_IP + w->nr_nodes)
 		return;
 	lie->s.as = (uint8_t)(flow->ip - SIM_IP + 1);
 	lie->s.src_port = flow->udp_port;
@@ -439,7 +440,7 @@ static uint16_t broken_slot(struct world *w, const struct sim_job *job)
 /* The epoch is yet to begin: what is contributed now is refused. */
 static void broken_early(struct world *w, unsigned n)
 {
-	const struct rank *rank = host_rank(w, n);
+	struct rank *rank = host_rank(w, n);
 	unsigned at = w->node[n].parent;
 	const struct job *job = foe_find(&w->node[at], w->job[w->node[n].job].name);
 	struct wire_msg msg = { .type = WIRE_DATA,
@@ -455,6 +456,7 @@ static void broken_early(struct world *w, unsigned n)
 	if (!foe_idle(w, n) || !job || job->running)
 		return;
 	w->seen[SEEN_BROKEN_EARLY] = true;
+	rank->blamed_early = true; /* the answer, if it is late, speaks of what has begun by then */
 	msg.job = job->handle;
 	msg.epoch = job->epoch;
 	wire_build(buf, &msg);

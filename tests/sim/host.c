@@ -78,6 +78,7 @@ void host_boot(struct world *w, unsigned n)
 			     .blamed_restart = rank->life > 0,
 			     .nr_aborts = rank->nr_aborts,
 			     .blamed_rounds = rank->blamed_rounds,
+			     .blamed_early = rank->blamed_early,
 			     .blamed_left = rank->blamed_left,
 			     .blamed_gone = rank->blamed_gone,
 			     .blamed_broken = rank->blamed_broken };
@@ -470,6 +471,24 @@ static void host_gave_up(struct world *w, unsigned n)
 	host_later(w, n, w->now_ns + sim_span(w, 20 * SIM_MS));
 }
 
+/* The switch does not know the rank's epoch any more, or so it thinks. */
+static void host_forgotten(struct world *w, unsigned n)
+{
+	struct rank *rank = host_rank(w, n);
+	const struct node *at = &w->node[w->node[n].parent];
+
+	rank->blamed_restart = true;
+	for (unsigned i = 0; i < SIM_TABLE && at->up && !rank->blamed_early; i++) {
+		const struct job *job = pipe_job(at->pipe, i);
+
+		if (job && job->running && job->epoch == rank->session.epoch &&
+		    job->key == rank->session.key)
+			sim_fail(w, BY_EPOCH,
+				 "node %u: epoch %lu is not known, and the switch runs it", n,
+				 (unsigned long)job->epoch);
+	}
+}
+
 static void host_event(struct world *w, unsigned n, enum session_event event,
 		       const struct wire_msg *msg)
 {
@@ -501,7 +520,8 @@ static void host_event(struct world *w, unsigned n, enum session_event event,
 	case SESSION_NOTHING:
 		break;
 	}
-	rank->blamed_restart = rank->blamed_restart || rank->session.forgotten;
+	if (rank->session.forgotten)
+		host_forgotten(w, n);
 }
 
 static void host_refusal(struct world *w, const struct wire_msg *msg)

@@ -40,7 +40,6 @@ void switch_boot(struct world *w, unsigned n)
 	node->up = true;
 	node->paused = false;
 	node->rx = 0;
-	node->heard = 0;
 	memset(node->given, 0, sizeof(node->given));
 	node->boots++;
 	mutant_boot(w);
@@ -103,10 +102,13 @@ static void switch_check_foe(struct world *w, unsigned n, const struct pipe_pkt 
 			 counter_infos[pkt->counter].name);
 }
 
-/* A switch without a parent gives no epoch that is not above all that it has heard of. */
-static void switch_check_epochs(struct world *w, unsigned n, uint64_t heard)
+/* A switch without a parent gives no epoch that is not above the base of the JOIN that asks for it. */
+static void switch_check_epochs(struct world *w, unsigned n, const struct pipe_pkt *pkt)
 {
+	const uint8_t *body = pkt->data + WIRE_HEADER;
 	struct node *node = &w->node[n];
+	bool join = pkt->counter == COUNTER_join &&
+		    pkt->len >= WIRE_HEADER + WIRE_BODY; /* else of another version */
 
 	for (unsigned i = 0; i < SIM_TABLE; i++) {
 		const struct job *job = pipe_job(node->pipe, i);
@@ -115,30 +117,23 @@ static void switch_check_epochs(struct world *w, unsigned n, uint64_t heard)
 		if (epoch == node->given[i])
 			continue;
 		node->given[i] = epoch;
-		if (epoch && epoch <= heard)
-			sim_fail(w, BY_EPOCH, "switch %u: gives epoch %lu, and has heard of %lu", n,
-				 (unsigned long)epoch, (unsigned long)heard);
+		if (epoch && join && memcmp(job->name, body + WIRE_JOIN_NAME, WIRE_NAME) == 0 &&
+		    epoch <= wire_get48(body + WIRE_JOIN_BASE))
+			sim_fail(w, BY_EPOCH, "switch %u: gives epoch %lu to a JOIN with base %lu",
+				 n, (unsigned long)epoch,
+				 (unsigned long)wire_get48(body + WIRE_JOIN_BASE));
 	}
 }
 
 static void switch_check_burst(struct world *w, unsigned n, const struct pipe_pkt *pkts,
 			       unsigned nr)
 {
-	struct node *node = &w->node[n];
-	uint64_t heard = node->heard;
-	bool joins = false;
-
 	for (unsigned i = 0; i < nr; i++) {
 		switch_check_foe(w, n, &pkts[i]);
-		joins = joins || counter_infos[pkts[i].counter].class == COUNTER_TALK;
-		if (pkts[i].counter != COUNTER_join ||
-		    pkts[i].len < WIRE_HEADER + WIRE_BODY) /* of another version */
-			continue;
-		if (wire_get48(pkts[i].data + WIRE_HEADER + WIRE_JOIN_BASE) > node->heard)
-			node->heard = wire_get48(pkts[i].data + WIRE_HEADER + WIRE_JOIN_BASE);
+		if (counter_infos[pkts[i].counter].class == COUNTER_TALK &&
+		    w->node[n].parent == SIM_NONE)
+			switch_check_epochs(w, n, &pkts[i]);
 	}
-	if (joins && node->parent == SIM_NONE)
-		switch_check_epochs(w, n, heard);
 }
 
 void switch_take(struct world *w, unsigned n, struct pipe_pkt *pkt)

@@ -125,9 +125,8 @@ struct node {
 	struct pipe *pipe;
 	void *mem;
 	struct pipe_params params;
-	uint64_t wall_ms; /* its wall clock at the beginning */
-	uint64_t down_ns; /* when it crashed */
-	uint64_t heard;	  /* the highest base of a JOIN that it has taken since it booted */
+	uint64_t wall_ms;	   /* its wall clock at the beginning */
+	uint64_t down_ns;	   /* when it crashed */
 	uint64_t given[SIM_TABLE]; /* epochs of its jobs, by place in the table */
 	uint64_t rx;		   /* packets that its machine was given since it booted */
 	unsigned boots;
@@ -180,7 +179,7 @@ struct rank {
 	unsigned last_life;
 	uint64_t aborted[SIM_ABORTS]; /* epochs, at nr_aborts % SIM_ABORTS */
 	unsigned nr_aborts;
-	bool blamed_restart, blamed_left, blamed_gone, blamed_broken, blamed_rounds;
+	bool blamed_restart, blamed_left, blamed_gone, blamed_broken, blamed_rounds, blamed_early;
 };
 
 /* What a rank gets wrong at first, until it is told. */
