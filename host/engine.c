@@ -322,7 +322,8 @@ static void engine_chunk(struct engine *engine, const struct coll_chunk *chunk)
 static void engine_probe(struct engine *engine, const struct coll_chunk *chunk)
 {
 	struct engine_probe *probe = &engine->probes[engine->probe_next++ % ENGINE_PROBES];
-	uint8_t *data = engine_packet_new(engine, WIRE_HEADER + WIRE_BODY);
+	const uint32_t trailer = engine->config.check ? WIRE_CRC : 0;
+	uint8_t *data = engine_packet_new(engine, WIRE_HEADER + WIRE_BODY + trailer);
 	struct wire_msg msg = engine->header;
 
 	if (!data)
@@ -341,6 +342,8 @@ static void engine_probe(struct engine *engine, const struct coll_chunk *chunk)
 	msg.len = WIRE_BODY;
 	memset(data, 0, WIRE_HEADER + WIRE_BODY);
 	wire_build(data, &msg);
+	if (trailer)
+		wire_seal(data, WIRE_BODY);
 }
 
 /* Whether operations may send. */

@@ -13,7 +13,7 @@ enum {
 	WIRE_STATUS_SHORT = 32,		       /* a STATUS body may end here ... */
 	WIRE_STATUS_LONG = WIRE_STATUS_DESC_A, /* ... or here */
 	WIRE_P_STEP = 128,		       /* P is a multiple of this */
-	WIRE_REST_MAX = WIRE_MSG_MAX - WIRE_HEADER,
+	WIRE_REST_MAX = WIRE_P_MAX,
 	WIRE_PORT_END = 65536,
 	WIRE_ORIGIN_RANKS = 255, /* ranks that one byte of an origin tells apart */
 };
@@ -68,7 +68,8 @@ static bool wire_control_length(unsigned type, const uint8_t *body, size_t len)
 	if (type == WIRE_JOIN)
 		return wire_join_length(body, len);
 	if (type == WIRE_STATUS)
-		return len == WIRE_STATUS_SHORT || len == WIRE_STATUS_LONG || len >= WIRE_BODY;
+		return len == WIRE_STATUS_SHORT || len == WIRE_STATUS_LONG ||
+		       (len >= WIRE_BODY && len % WIRE_PAD == 0);
 	return len == (type == WIRE_LEAVE ? WIRE_PAD : WIRE_BODY);
 }
 
@@ -104,30 +105,26 @@ enum wire_error wire_parse(struct wire_msg *msg, const void *buf, size_t len)
 {
 	const uint8_t *head = buf;
 	enum wire_error error;
-	bool sealed = false;
+	bool sealed;
 	unsigned type;
 
 	if (len < WIRE_HEADER)
 		return WIRE_TRUNCATED;
 	len -= WIRE_HEADER;
+	sealed = wire_is_sealed(len);
+	len -= sealed ? WIRE_CRC : 0;
 	type = head[WIRE_OFF_TYPE] & WIRE_TYPE_MASK;
-	if (head[WIRE_OFF_TYPE] >> 4 != WIRE_VERSION) {
-		msg->type = (uint8_t)type;
-		msg->job = wire_get16(head + WIRE_OFF_JOB);
-		msg->epoch = wire_get48(head + WIRE_OFF_EPOCH);
-		msg->wid = wire_get16(head + WIRE_OFF_WID);
-		return WIRE_BAD_VERSION;
-	}
-	if (type == WIRE_DATA || type == WIRE_RESULT) {
-		sealed = wire_is_sealed(len);
-		len -= sealed ? WIRE_CRC : 0;
+	if (head[WIRE_OFF_TYPE] >> 4 != WIRE_VERSION)
+		error = WIRE_BAD_VERSION;
+	else if (type == WIRE_DATA || type == WIRE_RESULT)
 		error = wire_check_chunk(head, len);
-		if (sealed && error == WIRE_OK)
-			error = wire_check_seal(head, len);
-	} else {
+	else
 		error = wire_check_control(head, len);
-	}
-	if (error != WIRE_OK)
+	/* Only a right seal says that the version is another one, and not a corrupted bit. */
+	if (sealed && (error == WIRE_OK || error == WIRE_BAD_VERSION) &&
+	    wire_check_seal(head, len) != WIRE_OK)
+		return WIRE_BAD_CRC;
+	if (error != WIRE_OK && error != WIRE_BAD_VERSION)
 		return error;
 	msg->type = (uint8_t)type;
 	msg->kind = head[WIRE_OFF_KIND] & WIRE_KIND_MASK;
@@ -141,7 +138,7 @@ enum wire_error wire_parse(struct wire_msg *msg, const void *buf, size_t len)
 	msg->len = (uint32_t)len;
 	msg->sealed = sealed;
 	msg->payload = head + WIRE_HEADER;
-	return WIRE_OK;
+	return error;
 }
 
 void wire_build(void *buf, const struct wire_msg *msg)
@@ -230,6 +227,8 @@ enum wire_error wire_join_parse(struct wire_join *join, const struct wire_msg *m
 	error = wire_join_check(body);
 	if (error != WIRE_OK)
 		return error;
+	if (msg->sealed != ((wire_get16(body + WIRE_JOIN_FLAGS) & WIRE_JOB_CHECK) != 0))
+		return WIRE_BAD_LENGTH;
 	memset(join, 0, sizeof(*join));
 	join->inc = wire_get64(body + WIRE_JOIN_INC);
 	join->base = wire_get48(body + WIRE_JOIN_BASE);
@@ -362,7 +361,7 @@ static size_t wire_status_length(size_t len)
 	if (len > WIRE_REST_MAX)
 		return WIRE_REST_MAX;
 	if (len >= WIRE_BODY)
-		return len;
+		return len - len % WIRE_PAD;
 	if (len >= WIRE_STATUS_LONG)
 		return WIRE_STATUS_LONG;
 	return len >= WIRE_STATUS_SHORT ? WIRE_STATUS_SHORT : 0;

@@ -30,7 +30,7 @@ enum {
 	WIRE_BODY = 160,   /* JOIN, STATUS, END and KEEPALIVE bodies before padding */
 	WIRE_P_MIN = 128,  /* payload bytes P agreed at JOIN: a multiple of P_MIN ... */
 	WIRE_P_MAX = 8832, /* ... up to what MTU 9000 carries */
-	WIRE_CRC = 4,	   /* bytes of CRC32C behind DATA and RESULT of a job with CHECK */
+	WIRE_CRC = 4,	   /* bytes of CRC32C behind every message of a job with CHECK */
 	WIRE_MSG_MAX = WIRE_HEADER + WIRE_P_MAX + WIRE_CRC,
 	WIRE_NAME = 64,	    /* bytes of a job name, zero-padded; may fill all of them */
 	WIRE_DESC = 32,	    /* bytes of an operation descriptor */
@@ -152,7 +152,7 @@ enum wire_flag {
 /* JOIN and STATUS flags. */
 enum {
 	WIRE_JOB_CHUNK_FIXED = 0x0001, /* JOIN: P was asked for by the user, not found by default */
-	WIRE_JOB_CHECK = 0x0002,       /* DATA and RESULT are sealed, sums are closed */
+	WIRE_JOB_CHECK = 0x0002,       /* messages are sealed, sums are closed */
 };
 
 #define WIRE_ERROR_MAP(X)                                                                          \
@@ -288,11 +288,11 @@ enum wire_dtype { WIRE_F32 = 1, WIRE_F16 = 2, WIRE_BF16 = 3, WIRE_I32 = 4 };
 enum wire_op { WIRE_SUM = 1, WIRE_AVG = 2, WIRE_MAX = 3, WIRE_MIN = 4 };
 
 /*
- * Checks and reads a whole UDP payload.  *msg is written only if the result is WIRE_OK, save that
- * type, job, epoch and wid are also filled in for WIRE_BAD_VERSION so that a JOIN can be refused by
- * name.  Lengths: DATA and RESULT a non-zero multiple of WIRE_PAD up to WIRE_P_MAX (EMPTY: exactly
- * WIRE_PAD), and WIRE_CRC more if they are sealed; JOIN exactly wire_join_size(); STATUS 32, 96, or
- * at least WIRE_BODY; END and KEEPALIVE exactly WIRE_BODY; LEAVE exactly WIRE_PAD.
+ * Checks and reads a whole UDP payload.  *msg is written only if the result is WIRE_OK or
+ * WIRE_BAD_VERSION, so that a JOIN of another version can be refused by name.  Lengths, all multiples
+ * of WIRE_PAD, and WIRE_CRC more if the message is sealed: DATA and RESULT up to WIRE_P_MAX (EMPTY:
+ * exactly WIRE_PAD), not 0; JOIN exactly wire_join_size(); STATUS 32, 96, or at least WIRE_BODY; END
+ * and KEEPALIVE exactly WIRE_BODY; LEAVE exactly WIRE_PAD.
  */
 enum wire_error wire_parse(struct wire_msg *msg, const void *buf, size_t len);
 
@@ -307,16 +307,12 @@ uint32_t wire_seal(void *buf, uint32_t len);
 /* Bodies.  Parsers are given a message that wire_parse() accepted. */
 enum wire_error wire_join_parse(struct wire_join *join, const struct wire_msg *msg);
 /*
- * Bytes of the body: as many as the largest DATA of such a job has behind its header, so that a
- * path too small for it shows at the JOIN already.
+ * Bytes of the body: as many as the largest DATA of such a job has, so that a path too small for it
+ * shows at the JOIN already.
  */
 static inline uint32_t wire_join_size(const struct wire_join *join)
 {
-	uint32_t largest = join->p, least = WIRE_BODY;
-
-	if (join->flags & WIRE_JOB_CHECK)
-		largest += WIRE_CRC;
-	return largest > least ? largest : least;
+	return join->p > WIRE_BODY ? join->p : WIRE_BODY;
 }
 /*
  * Writes the whole message, padding included; buf has room for WIRE_MSG_MAX.  Returns its length,

@@ -146,7 +146,12 @@ static size_t session_end(struct session *s, void *buf, uint64_t now_ns)
 	return wire_status_build(buf, &msg, &status, WIRE_BODY);
 }
 
-size_t session_output(struct session *s, void *buf, uint64_t now_ns, enum session_event *event)
+static bool session_checks(const struct session *s)
+{
+	return s->join.flags & WIRE_JOB_CHECK;
+}
+
+static size_t session_next(struct session *s, void *buf, uint64_t now_ns, enum session_event *event)
 {
 	*event = SESSION_NOTHING;
 	if (s->state == SESSION_JOINING)
@@ -178,6 +183,13 @@ size_t session_output(struct session *s, void *buf, uint64_t now_ns, enum sessio
 		return 0;
 	}
 	return 0;
+}
+
+size_t session_output(struct session *s, void *buf, uint64_t now_ns, enum session_event *event)
+{
+	size_t len = session_next(s, buf, now_ns, event);
+
+	return len && session_checks(s) ? wire_seal(buf, (uint32_t)len - WIRE_HEADER) : len;
 }
 
 /* The switch does not know our handle, or a small probe was answered. */
@@ -298,7 +310,8 @@ enum session_event session_input(struct session *s, const struct wire_msg *msg, 
 	struct wire_status status;
 	enum session_event event = SESSION_NOTHING;
 
-	if (msg->type != WIRE_STATUS || wire_status_parse(&status, msg) != WIRE_OK)
+	if (msg->type != WIRE_STATUS || msg->sealed != session_checks(s) ||
+	    wire_status_parse(&status, msg) != WIRE_OK)
 		return SESSION_NOTHING;
 	if (status.state == WIRE_UNKNOWN)
 		return session_unknown(s, msg, now_ns);

@@ -162,7 +162,6 @@ void agg_status(const struct job *job, unsigned i, uint64_t now_ns, struct wire_
 
 void agg_tell(struct agg *agg, const struct job *job, uint64_t except, const struct pipe_time *now)
 {
-	struct outbox_room room = { .len = WIRE_BODY };
 	struct wire_status status;
 
 	agg_status(job, JOB_NONE, now->now_ns, &status);
@@ -178,7 +177,8 @@ void agg_tell(struct agg *agg, const struct job *job, uint64_t except, const str
 		if (!member->inc || (except >> i & 1))
 			continue;
 		status.inc = member->inc;
-		outbox_put(&agg->outbox, &member->flow, &msg, &status, room);
+		outbox_put(&agg->outbox, &member->flow, &msg, &status,
+			   agg_room(job, WIRE_BODY));
 	}
 }
 
@@ -205,9 +205,8 @@ void agg_answer_with(struct agg *agg, const struct agg_in *in, struct job *job,
 		.round = in->msg.round,
 		.wid = in->msg.wid,
 	};
-	const uint32_t most = WIRE_MSG_MAX - WIRE_HEADER;
-	uint16_t len = (uint16_t)(in->msg.len < most ? in->msg.len : most);
-	struct outbox_room room = { .len = len };
+	uint16_t len = (uint16_t)(in->msg.len < WIRE_P_MAX ? in->msg.len : WIRE_P_MAX);
+	struct outbox_room room = { .len = len, .seal = in->msg.sealed };
 
 	/* So that a path too small for the chunks shows at the JOIN already. */
 	if (in->msg.type == WIRE_JOIN && len > WIRE_BODY)
@@ -219,8 +218,6 @@ void agg_answer_with(struct agg *agg, const struct agg_in *in, struct job *job,
 void agg_tell_members(struct agg *agg, const struct job *job, uint64_t mask,
 		      struct wire_status *status, uint64_t now_ns)
 {
-	struct outbox_room room = { .len = WIRE_BODY };
-
 	for (; mask; mask &= mask - 1) {
 		const struct job_member *member = &job->members[__builtin_ctzll(mask)];
 		struct wire_msg msg = {
@@ -232,7 +229,8 @@ void agg_tell_members(struct agg *agg, const struct job *job, uint64_t mask,
 
 		status->inc = member->inc;
 		if (outbox_allows(&agg->outbox, &member->flow, false, now_ns))
-			outbox_put(&agg->outbox, &member->flow, &msg, status, room);
+			outbox_put(&agg->outbox, &member->flow, &msg, status,
+				   agg_room(job, WIRE_BODY));
 	}
 }
 
@@ -291,8 +289,12 @@ struct job *agg_find(struct agg *agg, const struct agg_in *in, unsigned *i, enum
 
 	*i = job ? job_index(job, in->msg.wid) : (unsigned)JOB_NONE;
 	inside = *i != JOB_NONE;
-	if (inside && agg_authorise(agg, in, job, *i))
-		return job;
+	if (inside && agg_authorise(agg, in, job, *i)) {
+		if (agg_is_sealed_right(job, &in->msg))
+			return job;
+		*counter = COUNTER_bad_length;
+		return NULL;
+	}
 	if (!current)
 		agg_answer_unknown(agg, in, 0);
 	if (!job)

@@ -105,10 +105,15 @@ enum counter agg_up_status(struct agg *agg, struct agg_in *in);
 
 /* Shared by the handlers. */
 
-/* Whether DATA and RESULT of the job are sealed. */
+/* Whether messages of the job are sealed. */
 static inline bool agg_checks(const struct job *job)
 {
 	return job->flags & WIRE_JOB_CHECK;
+}
+/* For a message that nobody asked for. */
+static inline struct outbox_room agg_room(const struct job *job, uint16_t len)
+{
+	return (struct outbox_room){ .len = len, .seal = agg_checks(job) };
 }
 /* The length of a message whose header and len bytes of payload are at data; seals it first if the
  * job wants that. */
@@ -199,6 +204,14 @@ void agg_tell_members(struct agg *agg, const struct job *job, uint64_t mask,
 static inline bool agg_is_forgotten(const struct job *job, const struct wire_msg *msg)
 {
 	return !job->running && msg->epoch == job->epoch;
+}
+/*
+ * What speaks of the job's epoch, or of none, is sealed if the job has CHECK, and only then.  An older epoch may have
+ * been that of a job with other flags: whoever speaks of it is only answered, as it asks.
+ */
+static inline bool agg_is_sealed_right(const struct job *job, const struct wire_msg *msg)
+{
+	return msg->sealed == agg_checks(job) || (msg->epoch && msg->epoch != job->epoch);
 }
 /* Whether the packet comes from the i-th member's address, which is then marked as heard. */
 static inline bool agg_authorise(const struct agg *agg, const struct agg_in *in, struct job *job,

@@ -25,7 +25,7 @@ static void keepalive_poke(struct agg *agg, const struct agg_in *in, const struc
 		status.inc = member->inc;
 		if (outbox_allows(&agg->outbox, &member->flow, false, in->now->now_ns))
 			outbox_put(&agg->outbox, &member->flow, &msg, &status,
-				   (struct outbox_room){ .len = WIRE_BODY });
+				   agg_room(job, WIRE_BODY));
 	}
 }
 
@@ -47,6 +47,8 @@ enum counter agg_keepalive(struct agg *agg, struct agg_in *in)
 		job = agg_find(agg, in, &i, &counter);
 		if (!job)
 			return counter;
+	} else if (!agg_is_sealed_right(job, &in->msg)) {
+		return COUNTER_bad_length;
 	} else if (agg_authorise(agg, in, job, i)) {
 		agg_retry_gone(agg, job, in->now);
 		if (agg_is_leaf(agg) && job->running)

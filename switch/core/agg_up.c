@@ -26,7 +26,6 @@ static bool up_may(uint64_t *next_ns, const struct pipe_time *now, unsigned ms)
 void agg_up_end(struct agg *agg, struct job *job, const struct agg_cause *why,
 		const struct pipe_time *now)
 {
-	struct outbox_room room = { .len = WIRE_BODY };
 	struct wire_msg msg = {
 		.type = WIRE_END,
 		.job = job->up.handle,
@@ -45,7 +44,7 @@ void agg_up_end(struct agg *agg, struct job *job, const struct agg_cause *why,
 		memcpy(body.desc_a, why->desc_a, WIRE_DESC);
 	if (why->desc_b)
 		memcpy(body.desc_b, why->desc_b, WIRE_DESC);
-	outbox_put(&agg->outbox, &agg->parent.flow, &msg, &body, room);
+	outbox_put(&agg->outbox, &agg->parent.flow, &msg, &body, agg_room(job, WIRE_BODY));
 }
 
 /* The members as one, as far as they are here. */
@@ -83,20 +82,19 @@ static void up_ask(struct agg *agg, struct job *job, uint64_t base, const struct
 {
 	uint8_t msg[WIRE_HEADER + WIRE_BODY];
 	struct wire_join join;
-	size_t len;
 
 	if (!up_may(&job->up.ask_ns, now, AGG_UP_MS))
 		return;
 	up_join(agg, job, base, &join);
-	len = wire_ask_build(msg, job->range.first, &join);
-	outbox_put_raw(&agg->outbox, &agg->parent.flow, msg, len, len);
+	wire_ask_build(msg, job->range.first, &join);
+	outbox_put_raw(&agg->outbox, &agg->parent.flow, msg, agg_room(job, WIRE_BODY));
 }
 
 void agg_up_join(struct agg *agg, struct job *job, uint64_t base, const struct pipe_time *now)
 {
 	uint8_t msg[WIRE_HEADER + WIRE_BODY];
+	struct outbox_room room = agg_room(job, WIRE_BODY);
 	struct wire_join join;
-	size_t len;
 
 	if (base >= job->epoch || job->lease_nr == 0 || !job_complete(job)) {
 		up_ask(agg, job, base >= job->epoch ? base : job->epoch - 1, now);
@@ -105,13 +103,13 @@ void agg_up_join(struct agg *agg, struct job *job, uint64_t base, const struct p
 	if (!up_may(&job->up.join_ns, now, AGG_UP_MS))
 		return;
 	up_join(agg, job, job->epoch - 1, &join);
-	len = wire_join_head(msg, job->range.first, &join);
-	outbox_put_raw(&agg->outbox, &agg->parent.flow, msg, len,
-		       WIRE_HEADER + wire_join_size(&join));
+	wire_join_head(msg, job->range.first, &join);
+	room.pad = (uint16_t)wire_join_size(&join);
+	outbox_put_raw(&agg->outbox, &agg->parent.flow, msg, room);
 }
 
 /* A message of zeros about the epoch. */
-static void up_say(struct agg *agg, const struct job *job, struct wire_msg *msg, uint32_t len)
+static void up_say(struct agg *agg, const struct job *job, struct wire_msg *msg, uint16_t len)
 {
 	uint8_t buf[WIRE_HEADER + WIRE_BODY] = { 0 };
 
@@ -119,7 +117,7 @@ static void up_say(struct agg *agg, const struct job *job, struct wire_msg *msg,
 	msg->epoch = job->epoch;
 	msg->wid = job->range.first;
 	wire_build(buf, msg);
-	outbox_put_raw(&agg->outbox, &agg->parent.flow, buf, WIRE_HEADER + len, WIRE_HEADER + len);
+	outbox_put_raw(&agg->outbox, &agg->parent.flow, buf, agg_room(job, len));
 }
 
 void agg_up_probe(struct agg *agg, const struct agg_in *in, struct job *job)
@@ -145,7 +143,6 @@ void agg_up_leave(struct agg *agg, struct job *job, const struct pipe_time *now)
 /* All members have left, and the parent knows. */
 static void up_left(struct agg *agg, struct job *job, const struct pipe_time *now)
 {
-	struct outbox_room room = { .len = WIRE_PAD };
 	struct wire_status status;
 
 	agg_status(job, JOB_NONE, now->now_ns, &status);
@@ -161,7 +158,8 @@ static void up_left(struct agg *agg, struct job *job, const struct pipe_time *no
 		};
 
 		status.wid_a = msg.wid;
-		outbox_put(&agg->outbox, &job->members[i].flow, &msg, &status, room);
+		outbox_put(&agg->outbox, &job->members[i].flow, &msg, &status,
+			   agg_room(job, WIRE_PAD));
 	}
 	job_del(&agg->table, job);
 }
@@ -189,7 +187,7 @@ static void up_lost(struct agg *agg, struct job *job)
 
 		if (job->members[i].inc)
 			outbox_put(&agg->outbox, &job->members[i].flow, &msg, &status,
-				   (struct outbox_room){ .len = WIRE_PAD });
+				   agg_room(job, WIRE_PAD));
 	}
 	job_del(&agg->table, job);
 }
@@ -199,7 +197,8 @@ static void up_unknown(struct agg *agg, const struct agg_in *in)
 	const struct wire_msg *msg = &in->msg;
 	struct job *job = job_by_parent(&agg->table, msg->job);
 
-	if (!job || msg->epoch != job->epoch || msg->wid != job->range.first)
+	if (!job || msg->epoch != job->epoch || msg->wid != job->range.first ||
+	    msg->sealed != agg_checks(job))
 		return;
 	if (!job->running)
 		up_ask(agg, job, job->epoch - 1, in->now);
@@ -306,7 +305,7 @@ static void up_awaited(const struct agg_in *in, struct job *job, const struct wi
  */
 static void up_disown(struct agg *agg, const struct agg_in *in)
 {
-	struct outbox_room room = { .len = WIRE_BODY };
+	struct outbox_room room = { .len = WIRE_BODY, .seal = in->msg.sealed };
 	const struct wire_msg msg = {
 		.type = WIRE_END,
 		.job = in->msg.job,
@@ -337,6 +336,9 @@ enum counter agg_up_status(struct agg *agg, struct agg_in *in)
 		return COUNTER_up_status;
 	}
 	job = job_by_key(&agg->table, status.key);
+	/* One with and one without CHECK are two jobs. */
+	if (job && in->msg.sealed != agg_checks(job))
+		job = NULL;
 	if (!job && status.state == WIRE_RUNNING)
 		up_disown(agg, in);
 	if (!job || in->msg.wid != job->range.first)

@@ -35,37 +35,50 @@ bool outbox_allows(struct outbox *outbox, const struct flow *to, bool join, uint
 	return true;
 }
 
+/* NULL: it is full. */
+static struct outbox_entry *outbox_next(struct outbox *outbox)
+{
+	if (outbox->tail - outbox->head == OUTBOX_MAX)
+		return NULL;
+	return &outbox->entries[outbox->tail & (OUTBOX_MAX - 1)];
+}
+
+/* The entry's message has len bytes. */
+static void outbox_commit(struct outbox *outbox, const struct flow *to, size_t len,
+			  struct outbox_room room)
+{
+	struct outbox_entry *entry = &outbox->entries[outbox->tail++ & (OUTBOX_MAX - 1)];
+	size_t pad = (size_t)WIRE_HEADER + room.pad;
+
+	entry->to = *to;
+	entry->len = (uint16_t)len;
+	entry->padded = (uint16_t)(pad > len ? pad : len);
+	entry->seal = room.seal;
+}
+
 void outbox_put(struct outbox *outbox, const struct flow *to, const struct wire_msg *msg,
 		const struct wire_status *status, struct outbox_room room)
 {
-	struct outbox_entry *entry = &outbox->entries[outbox->tail & (OUTBOX_MAX - 1)];
+	struct outbox_entry *entry = outbox_next(outbox);
 	size_t len = room.len < WIRE_BODY ? room.len : WIRE_BODY;
 
-	if (outbox->tail - outbox->head == OUTBOX_MAX)
+	if (!entry)
 		return;
 	len = wire_status_build(entry->msg, msg, status, len);
-	if (len == 0)
-		return;
-	entry->to = *to;
-	entry->len = (uint16_t)len;
-	entry->padded = (uint16_t)len;
-	if (WIRE_HEADER + room.pad > entry->padded)
-		entry->padded = (uint16_t)(WIRE_HEADER + room.pad);
-	outbox->tail++;
+	if (len)
+		outbox_commit(outbox, to, len, room);
 }
 
-void outbox_put_raw(struct outbox *outbox, const struct flow *to, const uint8_t *msg, size_t len,
-		    size_t padded)
+void outbox_put_raw(struct outbox *outbox, const struct flow *to, const uint8_t *msg,
+		    struct outbox_room room)
 {
-	struct outbox_entry *entry = &outbox->entries[outbox->tail & (OUTBOX_MAX - 1)];
+	struct outbox_entry *entry = outbox_next(outbox);
+	size_t len = (size_t)WIRE_HEADER + room.len;
 
-	if (outbox->tail - outbox->head == OUTBOX_MAX || len == 0 || len > sizeof(entry->msg))
+	if (!entry || len > sizeof(entry->msg))
 		return;
 	memcpy(entry->msg, msg, len);
-	entry->to = *to;
-	entry->len = (uint16_t)len;
-	entry->padded = (uint16_t)(padded > len ? padded : len);
-	outbox->tail++;
+	outbox_commit(outbox, to, len, room);
 }
 
 size_t outbox_take(struct outbox *outbox, struct flow *to, uint8_t *buf)
@@ -78,5 +91,7 @@ size_t outbox_take(struct outbox *outbox, struct flow *to, uint8_t *buf)
 	memcpy(buf, entry->msg, entry->len);
 	memset(buf + entry->len, 0, (size_t)entry->padded - entry->len);
 	outbox->head++;
+	if (entry->seal)
+		return wire_seal(buf, entry->padded - (uint32_t)WIRE_HEADER);
 	return entry->padded;
 }

@@ -25,7 +25,8 @@ enum {
 struct outbox_entry {
 	struct flow to;
 	uint16_t len;	 /* bytes of msg */
-	uint16_t padded; /* length on the wire, zeros behind msg */
+	uint16_t padded; /* with the zeros behind msg */
+	bool seal;	 /* and a CRC32C behind those */
 	uint8_t msg[WIRE_HEADER + WIRE_BODY];
 };
 
@@ -49,21 +50,17 @@ struct outbox {
  * answer to something else.
  */
 bool outbox_allows(struct outbox *outbox, const struct flow *to, bool join, uint64_t now_ns);
-/*
- * The body is as much of a STATUS as len bytes hold (32, 96 or 160), with zeros behind it up to pad
- * bytes.  Nothing is sent if none fits.
- */
+/* Of a body: len bytes at most, zeros behind it up to pad bytes, and whether to seal all that. */
 struct outbox_room {
 	uint16_t len, pad;
+	bool seal;
 };
+/* The body is as much of a STATUS as fits (32, 96 or 160 bytes).  Nothing is sent if none does. */
 void outbox_put(struct outbox *outbox, const struct flow *to, const struct wire_msg *msg,
 		const struct wire_status *status, struct outbox_room room);
-/*
- * A message of at most WIRE_HEADER + WIRE_BODY bytes as it is, with zeros behind it up to padded
- * bytes.
- */
-void outbox_put_raw(struct outbox *outbox, const struct flow *to, const uint8_t *msg, size_t len,
-		    size_t padded);
+/* A message of a header and room.len bytes, WIRE_BODY at most, as it is. */
+void outbox_put_raw(struct outbox *outbox, const struct flow *to, const uint8_t *msg,
+		    struct outbox_room room);
 /*
  * Writes the oldest message at buf, which has room for WIRE_MSG_MAX: its length, 0 if there is
  * none.

@@ -114,7 +114,8 @@ static enum counter pipe_refuse(struct pipe *pipe, struct agg_in *in, enum wire_
 	msg.job = in->msg.job;
 	msg.epoch = in->msg.epoch;
 	msg.wid = in->msg.wid;
-	msg.len = in->pkt->len - WIRE_HEADER;
+	msg.len = in->msg.len;
+	msg.sealed = in->msg.sealed;
 	in->msg = msg;
 	return agg_version(&pipe->agg, in);
 }

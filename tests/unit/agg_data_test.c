@@ -544,12 +544,15 @@ static void agg_data__corrupted(void **state)
 
 static void agg_data__seal_as_agreed(void **state)
 {
+	struct wire_msg msg;
 	struct rig rig;
 
 	(void)state;
 	rig_open(&rig, NULL);
 	form_checked(&rig, 2);
-	assert_string_equal(rig_data(&rig, 1, 0, 0), "bad_length");
+	msg = rig_msg(&rig, WIRE_DATA, 1, 128);
+	msg.sealed = false;
+	assert_string_equal(rig_send_msg(&rig, &msg), "bad_length");
 	rig_close(&rig);
 	rig_open(&rig, NULL);
 	rig_form(&rig, 2);

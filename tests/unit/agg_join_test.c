@@ -513,7 +513,7 @@ static void agg_join__chunk_with_check_must_fit_the_switch(void **state)
 	rig_open(&rig, &params);
 	join = rig_join_of(&rig, 0, 1);
 	join.flags = WIRE_JOB_CHECK | WIRE_JOB_CHUNK_FIXED;
-	assert_non_null(strstr(rig_join(&rig, 0, &join), "field 2: 128 256 len 260 > w0"));
+	assert_non_null(strstr(rig_join(&rig, 0, &join), "field 2: 128 256 len 256 crc > w0"));
 	assert_null(pipe_job(rig.pipe, 0));
 	join.flags = WIRE_JOB_CHECK;
 	rig_join(&rig, 0, &join);

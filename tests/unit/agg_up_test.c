@@ -53,10 +53,13 @@ static const char *leaf_told(struct rig *rig, uint64_t epoch, const struct wire_
 		.type = WIRE_STATUS, .job = PARENT_JOB, .epoch = epoch, .wid = FIRST
 	};
 	const struct flow parent = rig_parent();
+	const struct job *job = pipe_job(rig->pipe, 0);
+	uint32_t len = (uint32_t)wire_status_build(rig->buf, &msg, status, WIRE_BODY);
 
 	rig_wait(rig, 1);
-	return rig_send(rig, &parent,
-			(uint32_t)wire_status_build(rig->buf, &msg, status, WIRE_BODY));
+	if (job && (job->flags & WIRE_JOB_CHECK))
+		len = wire_seal(rig->buf, WIRE_BODY);
+	return rig_send(rig, &parent, len);
 }
 
 /* All members have joined the epoch that the parent forms. */

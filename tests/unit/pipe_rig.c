@@ -159,6 +159,8 @@ static void rig_say_join(struct rig *rig, const struct wire_msg *msg)
 		rig_say(rig, " flags %u", join.flags);
 	for (unsigned i = 0; i < join.nr_ranges; i++)
 		rig_say(rig, " %u+%u", join.ranges[i].first, join.ranges[i].nr);
+	if (msg->sealed)
+		rig_say(rig, " crc");
 	if (msg->type == WIRE_JOIN)
 		assert_int_equal(msg->len, wire_join_size(&join));
 }
@@ -182,6 +184,8 @@ static void rig_say_up(struct rig *rig, const uint8_t *buf, size_t len)
 		assert_int_equal(wire_status_parse(&body, &msg), WIRE_OK);
 		rig_say_body(rig, &body, msg.len);
 	}
+	if (msg.sealed)
+		rig_say(rig, " crc");
 }
 
 static void rig_say_status(struct rig *rig, const struct flow *to, const uint8_t *buf, size_t len)
@@ -204,7 +208,7 @@ static void rig_say_status(struct rig *rig, const struct flow *to, const uint8_t
 	if (status.inc)
 		rig_say(rig, " inc %" PRIu64, status.inc);
 	rig_say_body(rig, &status, msg.len);
-	rig_say(rig, " len %" PRIu32 " >", msg.len);
+	rig_say(rig, " len %" PRIu32 "%s >", msg.len, msg.sealed ? " crc" : "");
 	rig_say_flow(rig, to);
 }
 
@@ -286,9 +290,12 @@ struct wire_join rig_join_of(const struct rig *rig, unsigned wid, unsigned world
 const char *rig_join(struct rig *rig, unsigned wid, const struct wire_join *join)
 {
 	struct flow flow = rig_flow(wid);
+	uint32_t len = (uint32_t)wire_join_build(rig->buf, (uint16_t)wid, join);
 
 	flow.udp_port = join->port;
-	return rig_send(rig, &flow, (uint32_t)wire_join_build(rig->buf, (uint16_t)wid, join));
+	if (join->flags & WIRE_JOB_CHECK)
+		len = wire_seal(rig->buf, len - WIRE_HEADER);
+	return rig_send(rig, &flow, len);
 }
 
 const struct job *rig_form(struct rig *rig, unsigned world)
@@ -322,6 +329,7 @@ struct wire_msg rig_msg(const struct rig *rig, enum wire_type type, unsigned wid
 	if (job) {
 		msg.job = job->handle;
 		msg.epoch = job->epoch;
+		msg.sealed = job->flags & WIRE_JOB_CHECK;
 	}
 	if (type == WIRE_DATA) {
 		msg.kind = WIRE_ADD32;
@@ -335,7 +343,8 @@ const char *rig_send_from(struct rig *rig, const struct flow *flow, const struct
 {
 	wire_build(rig->buf, msg);
 	memcpy(rig->buf + WIRE_HEADER, msg->payload, msg->len);
-	return rig_send(rig, flow, WIRE_HEADER + msg->len);
+	return rig_send(rig, flow,
+			msg->sealed ? wire_seal(rig->buf, msg->len) : WIRE_HEADER + msg->len);
 }
 
 const char *rig_send_msg(struct rig *rig, const struct wire_msg *msg)

@@ -60,7 +60,7 @@ const struct job *rig_form(struct rig *rig, unsigned world);
  * rig_send_msg().
  */
 struct wire_msg rig_msg(const struct rig *rig, enum wire_type type, unsigned wid, uint32_t len);
-/* The payload is written only where the message has one of its own. */
+/* Sealed if the message says so, as rig_msg() does for a job with CHECK. */
 const char *rig_send_msg(struct rig *rig, const struct wire_msg *msg);
 const char *rig_send_from(struct rig *rig, const struct flow *flow, const struct wire_msg *msg);
 /* 128 bytes of ADD32 into a data slot, element i = rig_element(wid, round, i). */

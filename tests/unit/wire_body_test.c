@@ -71,7 +71,7 @@ struct join_case {
 /* None of them changes P between 160 and 8832, so that the length stays right. */
 static const struct join_case join_cases[] = {
 	{ "unknown flag", 14, 0x0004, WIRE_BAD_FLAG },
-	{ "CHECK, as long as without", 14, 0x0002, WIRE_BAD_LENGTH },
+	{ "CHECK without a seal", 14, 0x0002, WIRE_BAD_LENGTH },
 	{ "unknown high flag", 14, 0x8001, WIRE_BAD_FLAG },
 	{ "no flag", 14, 0, WIRE_OK },
 	{ "world 0", 16, 0, WIRE_BAD_FIELD },
@@ -226,14 +226,14 @@ static void wire_join_build__golden(void **state)
 	test_free(got);
 }
 
-/* As long as the largest chunk with its CRC32C. */
+/* As long as the largest chunk, and sealed as that is. */
 static void wire_join_build__with_check(void **state)
 {
 	static const struct {
 		uint16_t p;
 		size_t len;
 	} cases[] = {
-		{ 128, 22 + 160 }, { 256, 22 + 260 }, { 1408, 22 + 1412 }, { 8832, 22 + 8836 }
+		{ 128, 22 + 160 }, { 256, 22 + 256 }, { 1408, 22 + 1408 }, { 8832, 22 + 8832 }
 	};
 	uint8_t *buf = test_malloc(WIRE_MSG_MAX);
 	struct wire_join join = golden_join_fields, back;
@@ -245,11 +245,16 @@ static void wire_join_build__with_check(void **state)
 		memset(buf, 0xee, WIRE_MSG_MAX);
 		assert_int_equal(wire_join_build(buf, 5, &join), cases[i].len);
 		assert_int_equal(buf[22 + 15], 0x03);
-		assert_int_equal(parse_join(&back, buf, cases[i].len), WIRE_OK);
+		assert_int_equal(parse_join(&back, buf, cases[i].len), WIRE_BAD_LENGTH);
+		assert_int_equal(wire_seal(buf, (uint32_t)cases[i].len - 22), cases[i].len + 4);
+		assert_int_equal(parse_join(&back, buf, cases[i].len + 4), WIRE_OK);
 		assert_int_equal(back.flags, WIRE_JOB_CHECK | WIRE_JOB_CHUNK_FIXED);
 		for (size_t at = 22 + 160; at < cases[i].len; at++)
 			assert_int_equal(buf[at], 0);
-		assert_int_equal(parse_join(&back, buf, cases[i].len - 1), WIRE_BAD_LENGTH);
+		assert_int_equal(parse_join(&back, buf, cases[i].len + 3), WIRE_BAD_LENGTH);
+		buf[22 + 15] = 0x01;
+		wire_seal(buf, (uint32_t)cases[i].len - 22);
+		assert_int_equal(parse_join(&back, buf, cases[i].len + 4), WIRE_BAD_LENGTH);
 	}
 	test_free(buf);
 }
@@ -277,7 +282,7 @@ static const struct wire_status golden_status_fields = {
 	.silent = UINT64_C(0x5061728394a5b6c7),
 };
 
-static const size_t status_lengths[] = { 32, 96, 160, 161, 1408, 8832 };
+static const size_t status_lengths[] = { 32, 96, 160, 192, 1408, 8832 };
 
 static enum wire_error parse_status(struct wire_status *status, const uint8_t *buf, size_t len)
 {
@@ -384,8 +389,8 @@ static void wire_status_parse__errors(void **state)
 static void wire_status_build__golden(void **state)
 {
 	static const size_t between[][2] = { { 0, 0 },	     { 31, 0 },	    { 33, 32 },
-					     { 95, 32 },     { 159, 96 },   { 200, 200 },
-					     { 8832, 8832 }, { 9000, 8836 } };
+					     { 95, 32 },     { 159, 96 },   { 200, 192 },
+					     { 8832, 8832 }, { 9000, 8832 } };
 	struct wire_msg msg = { .type = WIRE_STATUS, .job = 0x0123, .slot = 0x4567, .wid = 0x29 };
 	uint8_t *want = test_calloc(1, WIRE_MSG_MAX);
 	uint8_t *got = test_malloc(WIRE_MSG_MAX + 1);
