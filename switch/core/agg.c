@@ -289,12 +289,12 @@ struct job *agg_find(struct agg *agg, const struct agg_in *in, unsigned *i, enum
 
 	*i = job ? job_index(job, in->msg.wid) : (unsigned)JOB_NONE;
 	inside = *i != JOB_NONE;
-	if (inside && agg_authorise(agg, in, job, *i)) {
-		if (agg_is_sealed_right(job, &in->msg))
-			return job;
+	if (inside && !agg_is_sealed_right(job, &in->msg)) {
 		*counter = COUNTER_bad_length;
 		return NULL;
 	}
+	if (inside && agg_authorise(agg, in, job, *i))
+		return job;
 	if (!current)
 		agg_answer_unknown(agg, in, 0);
 	if (!job)

@@ -471,20 +471,6 @@ static void agg_data__truncated(void **state)
 	rig_close(&rig);
 }
 
-/* A job with CHECK, as rig_form() makes one without. */
-static void form_checked(struct rig *rig, unsigned world)
-{
-	for (unsigned n = 0; n <= world; n++) {
-		const unsigned wid = n ? n - 1 : 0;
-		struct wire_join join = rig_join_of(rig, wid, world);
-
-		join.flags = WIRE_JOB_CHECK;
-		rig_join(rig, wid, &join);
-	}
-	assert_true(pipe_job(rig->pipe, 0)->running);
-	rig_wait(rig, 1);
-}
-
 /* A sealed contribution, of which the bit is wrong; -1: none is. */
 static const char *send_sealed(struct rig *rig, unsigned wid, uint32_t round, int bit)
 {
@@ -510,7 +496,7 @@ static void agg_data__sealed(void **state)
 
 	(void)state;
 	rig_open(&rig, NULL);
-	form_checked(&rig, 2);
+	rig_form_checked(&rig, 2);
 	assert_string_equal(send_sealed(&rig, 1, 0, -1), "held");
 	text = send_sealed(&rig, 0, 0, -1);
 	/* rig parses what goes out, so the seal is that of the new header and the sum. */
@@ -532,7 +518,7 @@ static void agg_data__corrupted(void **state)
 
 	(void)state;
 	rig_open(&rig, NULL);
-	form_checked(&rig, 2);
+	rig_form_checked(&rig, 2);
 	for (int bit = 16; bit < 8 * (WIRE_HEADER + 128 + WIRE_CRC); bit++)
 		assert_string_equal(send_sealed(&rig, 1, 0, bit), "bad_crc");
 	assert_int_equal(slot_missing(pipe_slot(rig.pipe, pipe_job(rig.pipe, 0), WIRE_SE), 1010, 0,
@@ -549,7 +535,7 @@ static void agg_data__seal_as_agreed(void **state)
 
 	(void)state;
 	rig_open(&rig, NULL);
-	form_checked(&rig, 2);
+	rig_form_checked(&rig, 2);
 	msg = rig_msg(&rig, WIRE_DATA, 1, 128);
 	msg.sealed = false;
 	assert_string_equal(rig_send_msg(&rig, &msg), "bad_length");
@@ -570,7 +556,7 @@ static void agg_data__room_for_the_seal(void **state)
 
 	(void)state;
 	rig_open(&rig, NULL);
-	form_checked(&rig, 2);
+	rig_form_checked(&rig, 2);
 	assert_string_equal(send_sealed(&rig, 0, 0, -1), "held");
 	msg = rig_msg(&rig, WIRE_DATA, 1, WIRE_PAD);
 	msg.flags = WIRE_EMPTY;

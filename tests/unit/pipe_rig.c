@@ -298,14 +298,16 @@ const char *rig_join(struct rig *rig, unsigned wid, const struct wire_join *join
 	return rig_send(rig, &flow, len);
 }
 
-const struct job *rig_form(struct rig *rig, unsigned world)
+static const struct job *rig_form_with(struct rig *rig, unsigned world, uint16_t flags)
 {
-	struct wire_join join = rig_join_of(rig, 0, world);
 	const struct job *job;
 
-	rig_join(rig, 0, &join);
-	for (unsigned wid = 0; wid < world; wid++) {
-		join = rig_join_of(rig, wid, world);
+	/* The first JOIN makes the job. */
+	for (unsigned n = 0; n <= world; n++) {
+		const unsigned wid = n ? n - 1 : 0;
+		struct wire_join join = rig_join_of(rig, wid, world);
+
+		join.flags = flags;
 		rig_join(rig, wid, &join);
 	}
 	job = rig_job(rig);
@@ -313,6 +315,16 @@ const struct job *rig_form(struct rig *rig, unsigned world)
 	assert_true(job->running);
 	rig_wait(rig, 1);
 	return job;
+}
+
+const struct job *rig_form(struct rig *rig, unsigned world)
+{
+	return rig_form_with(rig, world, 0);
+}
+
+const struct job *rig_form_checked(struct rig *rig, unsigned world)
+{
+	return rig_form_with(rig, world, WIRE_JOB_CHECK);
 }
 
 struct wire_msg rig_msg(const struct rig *rig, enum wire_type type, unsigned wid, uint32_t len)

@@ -55,6 +55,8 @@ struct wire_join rig_join_of(const struct rig *rig, unsigned wid, unsigned world
 const char *rig_join(struct rig *rig, unsigned wid, const struct wire_join *join);
 /* The job "job" with all its ranks, running; a millisecond later. */
 const struct job *rig_form(struct rig *rig, unsigned world);
+/* The same with CHECK. */
+const struct job *rig_form_checked(struct rig *rig, unsigned world);
 /*
  * A message of this job and rank with a zero payload of len bytes, to be changed at will before
  * rig_send_msg().

@@ -119,6 +119,49 @@ static void session_output__join_with_check_is_sealed_as_its_chunks_are(void **s
 	assert_true(msg.len == 1280 && msg.sealed);
 }
 
+/* Neither is heard that comes as it would to a rank without CHECK, nor the other way round. */
+static void session_input__sealed_as_agreed(void **state)
+{
+	const struct wire_msg told = {
+		.type = WIRE_STATUS, .job = HANDLE, .epoch = 900, .wid = RANK
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		const bool check = i / 2, sealed = i % 2;
+		const struct session_params params = { .name = "job-a",
+						       .inc = inc,
+						       .rank = RANK,
+						       .world = WORLD,
+						       .slots = 128,
+						       .p = 1408,
+						       .check = check,
+						       .port = 40000,
+						       .nr_ports = 1 };
+		const struct wire_status status = status_of(WIRE_RUNNING, inc);
+		uint8_t buf[WIRE_MSG_MAX];
+		struct wire_join join;
+		struct wire_msg msg;
+		struct session s;
+		size_t len = wire_status_build(buf, &told, &status, WIRE_BODY);
+
+		session_init(&s, &params, MS);
+		if (sealed)
+			len = wire_seal(buf, WIRE_BODY);
+		assert_int_equal(wire_parse(&msg, buf, len), WIRE_OK);
+		assert_int_equal(session_input(&s, &msg, 2 * MS),
+				 check == sealed ? SESSION_BEGUN : SESSION_NOTHING);
+		if (check != sealed)
+			continue;
+		session_abort(&s, WIRE_CAUSE_ABORTED, 3 * MS);
+		assert_int_equal(next(&s, 3 * MS, &msg, &join), WIRE_END);
+		assert_int_equal(msg.sealed, check);
+		session_leave(&s, 4 * MS);
+		assert_int_equal(next(&s, 4 * MS, &msg, &join), WIRE_LEAVE);
+		assert_int_equal(msg.sealed, check);
+	}
+}
+
 static void session_output__join_is_whole_and_repeated(void **state)
 {
 	struct session s = joining(1408, true);
@@ -526,6 +569,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(session_output__join_is_whole_and_repeated),
 		cmocka_unit_test(session_output__join_with_check_is_sealed_as_its_chunks_are),
+		cmocka_unit_test(session_input__sealed_as_agreed),
 		cmocka_unit_test(session_output__refused_for_five_seconds),
 		cmocka_unit_test(session_output__a_refusal_that_ends_is_forgotten),
 		cmocka_unit_test(session_output__time_is_up),
