@@ -312,7 +312,9 @@ enum wire_error wire_join_parse(struct wire_join *join, const struct wire_msg *m
  */
 static inline uint32_t wire_join_size(const struct wire_join *join)
 {
-	return join->p > WIRE_BODY ? join->p : WIRE_BODY;
+	const uint32_t least = WIRE_BODY;
+
+	return join->p > least ? join->p : least;
 }
 /*
  * Writes the whole message, padding included; buf has room for WIRE_MSG_MAX.  Returns its length,

@@ -177,8 +177,7 @@ void agg_tell(struct agg *agg, const struct job *job, uint64_t except, const str
 		if (!member->inc || (except >> i & 1))
 			continue;
 		status.inc = member->inc;
-		outbox_put(&agg->outbox, &member->flow, &msg, &status,
-			   agg_room(job, WIRE_BODY));
+		outbox_put(&agg->outbox, &member->flow, &msg, &status, agg_room(job, WIRE_BODY));
 	}
 }
 

@@ -206,12 +206,14 @@ static inline bool agg_is_forgotten(const struct job *job, const struct wire_msg
 	return !job->running && msg->epoch == job->epoch;
 }
 /*
- * What speaks of the job's epoch, or of none, is sealed if the job has CHECK, and only then.  An older epoch may have
- * been that of a job with other flags: whoever speaks of it is only answered, as it asks.
+ * What can change something is sealed if the job has CHECK, and only then.  Anything else is answered as it asks: it
+ * may be about a job with other flags, which had this handle before.
  */
 static inline bool agg_is_sealed_right(const struct job *job, const struct wire_msg *msg)
 {
-	return msg->sealed == agg_checks(job) || (msg->epoch && msg->epoch != job->epoch);
+	bool changes = job->running ? msg->epoch == job->epoch : msg->type == WIRE_LEAVE;
+
+	return !changes || msg->sealed == agg_checks(job);
 }
 /* Whether the packet comes from the i-th member's address, which is then marked as heard. */
 static inline bool agg_authorise(const struct agg *agg, const struct agg_in *in, struct job *job,

@@ -201,16 +201,13 @@ enum counter agg_data(struct agg *agg, struct agg_in *in)
 	unsigned i = job ? job_index(job, msg->wid) : (unsigned)JOB_NONE;
 
 	if (i == JOB_NONE || !job->running || msg->epoch != job->epoch ||
-	    !agg_authorise(agg, in, job, i))
+	    !agg_is_sealed_right(job, msg) || !agg_authorise(agg, in, job, i))
 		return data_refuse(agg, in);
 	/* Sums of switches come to a switch of switches, and nothing else. */
 	if (((msg->flags & WIRE_PARTIAL) != 0) != job->tree)
 		return COUNTER_bad_flag;
 	if (msg->slot >= job->lease_nr)
 		return COUNTER_bad_slot;
-	/* wire_parse() has seen to it that a seal is right. */
-	if (msg->sealed != agg_checks(job))
-		return COUNTER_bad_length;
 	if (msg->len > job->p)
 		return COUNTER_no_room;
 	if (msg->round >= WIRE_ROUND_END)

@@ -111,7 +111,7 @@ case_udp-rate()
 case_udp-corrupt()
 {
 	with+=(TALLY_CHECK=1)
-	again 4 socket corrupt=2% corrupted
+	socket corrupt=2% corrupted
 	happened switch counter.bad_crc
 }
 
@@ -194,7 +194,7 @@ case_netns-corrupt()
 case_netns-corrupt-checked()
 {
 	with+=(TALLY_CHECK=1)
-	again 4 namespaces "corrupt-checked: 2%" "corrupted under a right checksum"
+	namespaces "corrupt-checked: 2%" "corrupted under a right checksum"
 	printed net.out '^ +[1-9][0-9]* +bad_crc '
 }
 case_netns-everything()

@@ -32,22 +32,6 @@ fail()
 	return 1
 }
 
-# again N COMMAND...: up to N times, until it does not fail. For corruption that no checksum shows: the packets that start
-# and end a job have no CRC of their own, so that a job may fail; a wrong sum is the end.
-again()
-{
-	local left=$1
-
-	shift
-	while "$@"; [ -n "$why" ] && [ "$left" -gt 1 ]; do
-		if grep -qsE 'Out of bounds values : [1-9]' "$dir"/*.out; then
-			return
-		fi
-		left=$((left - 1))
-		why=
-	done
-}
-
 # run_case NAME: the function case_NAME, with a folder of its own, $dir, and an $address.
 run_case()
 {

@@ -22,7 +22,6 @@ JOIN_BODY = struct.Struct(">QHIHHHHHHH6H64s")
 STATUS_BODY = struct.Struct(">BBHHHIQQHHHHHHBxxxHxxQQQQQxxxxxxxx32s32s")
 JOIN_LEN, STATUS_LEN, LEAVE_LEN, KEEPALIVE_LEN = 160, 160, 32, 160
 SEAL = 4
-REST_MAX = P_MAX + SEAL
 
 
 def crc_table():
@@ -142,27 +141,37 @@ def combine_words(kind, mine, theirs):
     return struct.pack(form, *[(s + top) % (2 * top) - top for s in sums]), False
 
 
+def split_seal(head):
+    """Takes a seal off the payload; whether there was none, or a right one."""
+    size = len(head.payload)
+    head.sealed = size % 32 == SEAL
+    if not head.sealed:
+        return True
+    head.payload, trailer = head.payload[:-SEAL], head.payload[-SEAL:]
+    return seal(head.head + head.payload)[-SEAL:] == trailer
+
+
 def check(head):
     """Raises Drop unless header and length are what the type allows."""
-    size = len(head.payload)
-    if head.type in (DATA, RESULT):
-        check_chunk(head, size)
-    else:
-        check_control(head, size)
-    if head.type in (RESULT, STATUS):
+    right = split_seal(head)
+    if head.version == VERSION_NR:
+        size = len(head.payload)
+        if head.type in (DATA, RESULT):
+            check_chunk(head, size)
+        else:
+            check_control(head, size)
+    if not right:
+        raise Drop("bad_crc")
+    if head.version == VERSION_NR and head.type in (RESULT, STATUS):
         raise Drop("bad_direction")
 
 
 def join_length(join):
-    """Of the body: what the largest chunk of such a job has behind its header."""
-    return max(JOIN_LEN, join.p + (SEAL if join.flags & CHECK else 0))
+    """Of the body: that of the largest chunk of such a job."""
+    return max(JOIN_LEN, join.p)
 
 
 def check_chunk(head, size):
-    head.sealed = size % 32 == SEAL
-    if head.sealed:
-        size -= SEAL
-        head.payload, trailer = head.payload[:size], head.payload[size:]
     allowed = EMPTY | (PARTIAL if head.type == DATA else 0)
     if not ADD32 <= head.kind <= MAX8:
         raise Drop("bad_kind")
@@ -172,8 +181,6 @@ def check_chunk(head, size):
         raise Drop("bad_flag")
     if size == 0 or size % 32 or size > P_MAX or head.flags & EMPTY and size != 32:
         raise Drop("bad_length")
-    if head.sealed and seal(head.head + head.payload)[-SEAL:] != trailer:
-        raise Drop("bad_crc")
 
 
 def check_control(head, size):
@@ -186,14 +193,14 @@ def check_control(head, size):
     if head.type == JOIN:
         fits = size >= JOIN_LEN and size == join_length(parse_join_body(head.payload))
     elif head.type == STATUS:
-        fits = size in (32, 96) or size >= STATUS_LEN
+        fits = size in (32, 96) or size >= STATUS_LEN and size % 32 == 0
     else:
         fits = size == {END: STATUS_LEN, LEAVE: LEAVE_LEN, KEEPALIVE: KEEPALIVE_LEN}[head.type]
-    if not fits or size > REST_MAX:
+    if not fits or size > P_MAX:
         raise Drop("bad_length")
 
 
-def check_join(join):
+def check_join(join, sealed):
     """Raises Drop unless the fields of a JOIN are in their ranges."""
     if join.flags & ~(CHUNK_FIXED | CHECK):
         raise Drop("bad_flag")
@@ -205,6 +212,8 @@ def check_join(join):
             and name and all(byte > 0x20 and byte != 0x7f for byte in name))
     if not fine:
         raise Drop("bad_field")
+    if sealed != bool(join.flags & CHECK):
+        raise Drop("bad_length")
 
 
 def check_end(body):

@@ -58,7 +58,7 @@ class Rank:
             pair = self.random.choice((0, 0, 1)), plan["world"]
             ranges = (pair,) * self.random.choice((1, 1, 2))
         return codec.build(codec.JOIN, codec.build_join_body(
-            max(codec.JOIN_LEN, plan["p"] + (codec.SEAL if plan["check"] else 0)), incarnation=self.incarnation, base=self.base,
+            max(codec.JOIN_LEN, plan["p"]), incarnation=self.incarnation, base=self.base,
             world=plan["world"], slots=plan["slots"], p=plan["p"], port=self.address_base[1],
             ports=plan["ports"], flags=plan["fixed"] | plan["check"], name=self.name, ranges=ranges), wid=self.wid)
 
@@ -77,9 +77,8 @@ class Rank:
             flags, values = codec.EMPTY, bytes(32)
         elif kind == codec.ADD32SAT and self.random.random() < 0.1:
             flags = codec.SATURATED
-        packet = codec.build(codec.DATA, values, kind=kind, flags=flags, handle=self.handle,
-                             epoch=self.epoch, slot=slot, round=rnd, desc=mix * 65537, wid=self.wid)
-        return codec.seal(packet) if self.plan["check"] else packet
+        return codec.build(codec.DATA, values, kind=kind, flags=flags, handle=self.handle,
+                           epoch=self.epoch, slot=slot, round=rnd, desc=mix * 65537, wid=self.wid)
 
     def talk(self):
         kind = self.random.choices((codec.KEEPALIVE, codec.END, codec.LEAVE), (8, 1, 2))[0]
@@ -94,6 +93,10 @@ class Rank:
         return codec.build(kind, body, handle=self.handle, epoch=self.epoch, wid=self.wid, **where)
 
     def next_packet(self):
+        packet = self.next_message()
+        return codec.seal(packet) if self.plan["check"] else packet
+
+    def next_message(self):
         if not self.running:
             return self.join() if self.random.random() < 0.97 else self.talk()
         return self.data() if self.random.random() < 0.985 else self.talk()
@@ -166,14 +169,13 @@ class Traffic:
         plan = dict(rank.plan, index=rank.plan["index"] + 50)
         other = Rank(self.random, rank.name, rank.wid, plan)
         other.base = rank.base
-        return other.address(), other.join()
+        return other.address(), other.next_packet()
 
     def spoil(self, packet):
         """One field is not what it should be."""
         pick = self.random
-        is_data = packet[0] == 0x11
-        sealed = is_data and len(packet) % 32 == (codec.HEADER.size + codec.SEAL) % 32
-        if is_data and pick.random() < 0.1:
+        sealed = len(packet) % 32 == (codec.HEADER.size + codec.SEAL) % 32
+        if pick.random() < 0.1:
             return packet[:-codec.SEAL] if sealed else codec.seal(packet)
         if sealed and pick.random() < 0.5:
             return codec.seal(self.spoil_field(packet[:-codec.SEAL]))
@@ -210,6 +212,8 @@ class Traffic:
 
     def hear(self, address, packet):
         head = codec.parse_header(packet)
+        if not codec.split_seal(head):
+            raise ValueError("the switch has sent a wrong seal")
         for rank in self.ranks:
             base = rank.address_base
             if address[0] != base[0] or not base[1] <= address[1] < base[1] + rank.plan["ports"]:

@@ -69,9 +69,9 @@ class Switch:
         self.now, self.wall, self.address, self.out = now, wall, address, []
         try:
             head = codec.parse_header(packet)
+            codec.check(head)
             if head.version != codec.VERSION_NR:
                 return self.other_version(head), self.out
-            codec.check(head)
             name = {codec.DATA: self.data, codec.JOIN: self.join, codec.END: self.end,
                     codec.LEAVE: self.leave, codec.KEEPALIVE: self.keepalive}[head.type](head)
         except Drop as drop:
@@ -104,6 +104,8 @@ class Switch:
         job = self.jobs.get(head.handle)
         current = job is not None and job.running and head.epoch == job.epoch
         inside = job is not None and head.wid < job.world
+        if inside:
+            self.check_seal(job, head)
         if inside and self.is_member(job, head.wid):
             job.members[head.wid].heard = self.now
             return job
@@ -114,6 +116,13 @@ class Switch:
         if not inside:
             raise Drop("bad_wid")
         raise Drop("spoofed" if current else "unknown_job")
+
+    @staticmethod
+    def check_seal(job, head):
+        """What can change something is sealed as the job's messages are."""
+        changes = head.epoch == job.epoch if job.running else head.type == codec.LEAVE
+        if changes and head.sealed != bool(job.flags & codec.CHECK):
+            raise Drop("bad_length")
 
     def p_max(self, flags):
         return self.p_check if flags & codec.CHECK else self.p_plain
@@ -135,11 +144,12 @@ class Switch:
             return
         size = sizes[-1]
         if head.type == codec.JOIN and size == 160:
-            size = min(len(head.payload), codec.REST_MAX)
+            size = min(len(head.payload), codec.P_MAX)
         place = dict(handle=job.handle if job else head.handle, slot=head.slot, round=head.round,
                      epoch=job.epoch if job else head.epoch, wid=head.wid)
         body = codec.build_status_body(size, **fields)
-        self.out.append((self.address, codec.build(codec.STATUS, body, **place)))
+        packet = codec.build(codec.STATUS, body, **place)
+        self.out.append((self.address, codec.seal(packet) if head.sealed else packet))
 
     def answer_unknown(self, head, key=0):
         self.answer(head, None, state=codec.UNKNOWN, a=NOBODY, b=NOBODY, key=key)
@@ -165,8 +175,13 @@ class Switch:
         fields = {**self.describe(job, member.wid), **more}
         body = codec.build_status_body(codec.STATUS_LEN, **fields)
         place = dict(slot=head.slot, round=head.round) if head else {}
-        self.out.append(((member.ip, member.port), codec.build(
-            codec.STATUS, body, handle=job.handle, epoch=job.epoch, wid=member.wid, **place)))
+        packet = codec.build(codec.STATUS, body, handle=job.handle, epoch=job.epoch, wid=member.wid,
+                             **place)
+        self.out.append(((member.ip, member.port), self.sealed(job, packet)))
+
+    @staticmethod
+    def sealed(job, packet):
+        return codec.seal(packet) if job.flags & codec.CHECK else packet
 
     def tell_all(self, job, but=None):
         for member in job.members.values():
@@ -197,8 +212,6 @@ class Switch:
             raise Drop("bad_flag")
         if head.slot >= codec.SE + job.slots:
             raise Drop("bad_slot")
-        if head.sealed != bool(job.flags & codec.CHECK):
-            raise Drop("bad_length")
         if len(head.payload) > job.p:
             raise Drop("no_room")
         if head.round >= 1 << 31:
@@ -282,18 +295,17 @@ class Switch:
         cell.values, saturated = codec.combine_words(cell.kind, cell.values, head.payload)
         cell.saturated |= saturated
 
-    @staticmethod
-    def result(job, cell, head):
+    def result(self, job, cell, head):
         flags = (codec.SATURATED if cell.saturated else 0) | (0 if cell.filled else codec.EMPTY)
         packet = codec.build(codec.RESULT, cell.values if cell.filled else bytes(32), flags=flags,
                              kind=cell.kind, handle=job.handle, epoch=job.epoch, slot=head.slot,
                              round=head.round, desc=cell.desc, wid=NOBODY)
-        return codec.seal(packet) if job.flags & codec.CHECK else packet
+        return self.sealed(job, packet)
 
     # --- JOIN: section 5 -------------------------------------------------------------------------
     def join(self, head):
         join = codec.parse_join_body(head.payload)
-        codec.check_join(join)
+        codec.check_join(join, head.sealed)
         self.booting()
         if join.incarnation == 0 or join.base >= self.wall + AHEAD_MS:
             raise Drop("bad_field")
@@ -538,18 +550,24 @@ class Switch:
             return "unknown_job" if head.handle else "keepalive"
         if head.epoch != job.epoch or head.wid >= job.world:
             job = self.find(head)
-        elif self.is_member(job, head.wid):
-            job.members[head.wid].heard = self.now
-            self.poke(job, head)
-            try:
-                self.retry_gone(job)
-            except Drop:
-                pass
+        else:
+            self.check_seal(job, head)
+            self.keepalive_heard(job, head)
         more = {}
         if job.running and head.epoch == job.epoch and head.slot < codec.SE + job.slots:
             more["missing"] = self.missing(job, head)
         self.answer_job(head, job, **more)
         return "keepalive"
+
+    def keepalive_heard(self, job, head):
+        if not self.is_member(job, head.wid):
+            return
+        job.members[head.wid].heard = self.now
+        self.poke(job, head)
+        try:
+            self.retry_gone(job)
+        except Drop:
+            pass
 
     @staticmethod
     def missing(job, head):
