@@ -133,12 +133,13 @@ met()
 case_udp-down-and-up()
 {
 	switch_start switch -i "1@udp:$address" --ctl "$dir/ctl"
-	workers w job 3 "$rank" times:400:3000
-	says w0 '101 times right'
+	workers w job 3 "$rank" "until:$dir/enough:3000"
+	says w0 joined
 	set_faults down=on
 	until_true met 'lost while down' || fail "nothing is lost while down"
 	alive w0 || fail "a rank ends while it is cut off"
 	set_faults down=off
+	touch "$dir/enough"
 	all_end w 3 0
 	switch_stop switch
 }
@@ -147,12 +148,13 @@ case_udp-down-and-up()
 case_udp-changed()
 {
 	switch_start switch -i "1@udp:$address" --ctl "$dir/ctl" --impair 1:loss=2%
-	workers w job 3 "$rank" times:400:3000
+	workers w job 3 "$rank" "until:$dir/enough:3000"
 	until_true met lost || fail "nothing is lost"
 	set_faults loss=0,delay=2ms,dup=20%,reorder=20%
 	until_true met duplicated || fail "nothing is duplicated"
 	until_true met overtaken || fail "nothing is overtaken"
 	set_faults delay=0,dup=0,reorder=0
+	touch "$dir/enough"
 	all_end w 3 0
 	"$build/tallyctl" -s "$dir/ctl" set impair 1 loss=1%,, >"$dir/bad.out" 2>&1 && fail "a wrong order is taken"
 	printed bad.out 'KEY=VALUE is missing before or after a comma'
