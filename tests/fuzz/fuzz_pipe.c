@@ -125,10 +125,14 @@ static const struct job *form(struct fuzz_switch *s, const char *name, unsigned 
 					  .flags = s->check ? WIRE_JOB_CHECK : 0,
 					  .port = (uint16_t)(PORT + first + wid),
 					  .nr_ports = 1 };
+		size_t len;
 
 		strcpy(join.name, name);
 		join.base = job ? job->epoch - 1 : 0;
-		send(s, buf, wire_join_build(buf, (uint16_t)wid, &join), first + wid);
+		len = wire_join_build(buf, (uint16_t)wid, &join);
+		if (s->check)
+			len = wire_seal(buf, (uint32_t)len - WIRE_HEADER);
+		send(s, buf, len, first + wid);
 		for (unsigned j = 0; j < 4; j++)
 			if (pipe_job(s->pipe, j) && !strcmp(pipe_job(s->pipe, j)->name, name))
 				job = pipe_job(s->pipe, j);

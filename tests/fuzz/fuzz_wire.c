@@ -34,6 +34,9 @@ static void join_again(const struct wire_msg *msg)
 		return;
 	len = wire_join_build(buf, msg->wid, &join);
 	fuzz_check(len == WIRE_HEADER + msg->len);
+	fuzz_check(msg->sealed == ((join.flags & WIRE_JOB_CHECK) != 0));
+	if (msg->sealed)
+		len = wire_seal(buf, msg->len);
 	fuzz_check(wire_parse(&again, buf, len) == WIRE_OK);
 	fuzz_check(wire_join_parse(&second, &again) == WIRE_OK);
 	fuzz_check(memcmp(&join, &second, sizeof(join)) == 0);
@@ -91,6 +94,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	header_again(data, &msg);
 	fuzz_check(print_msg(text, cap, &msg) <= cap);
+	if (msg.sealed)
+		seal_again(data, &msg);
 	switch ((enum wire_type)msg.type) {
 	case WIRE_JOIN:
 		join_again(&msg);
@@ -102,8 +107,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	case WIRE_DATA:
 	case WIRE_RESULT:
 		chunk_looked_at(&msg);
-		if (msg.sealed)
-			seal_again(data, &msg);
 		break;
 	case WIRE_LEAVE:
 	case WIRE_KEEPALIVE:
