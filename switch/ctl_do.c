@@ -5,6 +5,7 @@
 #include "switch/ctl_jobs.h"
 #include "switch/egress.h"
 #include "switch/faults.h"
+#include "switch/ingress.h"
 #include "switch/node.h"
 #include "switch/totals.h"
 
@@ -51,12 +52,17 @@ void ctl_reset(struct ctl_call *call)
 
 void ctl_impair(struct ctl_call *call)
 {
+	struct lcore *lcore = &call->node->lcore;
 	struct port_error err;
 
-	if (faults_apply(&call->node->lcore, call->params, &err)) {
+	if (faults_apply(lcore, call->params, &err)) {
 		ctl_refuse(call, "%s", err.text);
 		return;
 	}
+	/* What need not wait any more goes before what comes now. */
+	ingress_expire(lcore, false);
+	egress_expire(lcore, false);
+	egress_flush(lcore);
 	ctl_json_object(&call->json, call->command);
 	ctl_json_bool(&call->json, "done", true);
 	ctl_json_close(&call->json);

@@ -313,12 +313,16 @@ void faults_merge(const struct faults_change *change, struct impair_params *para
 			       faults_keys[i].size);
 }
 
-static void faults_change(struct lcore_faults *faults, const struct faults_change *change)
+static void faults_change(struct lcore *lcore, struct lcore_port *p, struct lcore_faults *faults,
+			  const struct faults_change *change)
 {
-	struct impair_params params = faults->impair.params;
+	const struct impair_params before = faults->impair.params;
+	struct impair_params params = before;
 
 	faults_merge(change, &params);
 	impair_set(&faults->impair, &params);
+	if (params.rate != before.rate)
+		stage_retime(lcore, p, faults, &before);
 }
 
 int faults_apply(struct lcore *lcore, const char *text, struct port_error *err)
@@ -333,9 +337,9 @@ int faults_apply(struct lcore *lcore, const char *text, struct port_error *err)
 		if (p->port.spec.number != change.number)
 			continue;
 		if (change.in)
-			faults_change(&p->in, &change);
+			faults_change(lcore, p, &p->in, &change);
 		if (change.out)
-			faults_change(&p->out, &change);
+			faults_change(lcore, p, &p->out, &change);
 		return 0;
 	}
 	return port_fail(err, "there is no port %u", change.number);
