@@ -450,6 +450,11 @@ int conf_parse(struct conf *conf, int argc, char *const *argv, struct port_error
 		const char *value;
 		const struct conf_option *o = conf_split(argv[i], &value);
 
+		if (!o && argv[i][0] != '-')
+			return port_fail(err,
+					 "\"%.100s\" is no option: a port is given by -i, as "
+					 "-i 1@udp:127.0.0.1; tally-switch --help lists the options",
+					 argv[i]);
 		if (!o)
 			return port_fail(err,
 					 "unknown option \"%.100s\": tally-switch --help lists them",

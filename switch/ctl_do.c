@@ -33,7 +33,7 @@ void ctl_reset(struct ctl_call *call)
 	uint64_t epoch;
 
 	if (!ctl_number(call->params, &epoch, &name) || !*name) {
-		ctl_refuse(call, "\"%.40s\" is not EPOCH,NAME", call->params);
+		ctl_refuse_words(call, "\"%.40s\" is not EPOCH,NAME", call->params);
 		return;
 	}
 	if (!do_find(call->node, name)) {
@@ -53,8 +53,13 @@ void ctl_reset(struct ctl_call *call)
 void ctl_impair(struct ctl_call *call)
 {
 	struct lcore *lcore = &call->node->lcore;
+	struct faults_change change;
 	struct port_error err;
 
+	if (faults_parse(&change, call->params, &err)) {
+		ctl_refuse_words(call, "%s", err.text);
+		return;
+	}
 	if (faults_apply(lcore, call->params, &err)) {
 		ctl_refuse(call, "%s", err.text);
 		return;

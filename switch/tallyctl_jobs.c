@@ -158,7 +158,7 @@ int show_slot(struct tallyctl *ctl, char **args)
 
 	if (strspn(args[1], "0123456789") != strlen(args[1]) || !*args[1]) {
 		fprintf(stderr, "tallyctl: %s: is no slot's number\n", args[1]);
-		return -1;
+		return TALLYCTL_USAGE;
 	}
 	answer = link_ask(&ctl->link, "/tally/slot,%s,%s", args[1], args[0]);
 	if (!answer)

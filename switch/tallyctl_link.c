@@ -135,7 +135,7 @@ bool link_open(struct link *link, const char *where)
 	const char *slash;
 
 	link->fd = -1;
-	if (!link_find(where, link->path))
+	if (!link_find(link, where))
 		return false;
 	slash = strrchr(link->path, '/');
 	snprintf(link->name, sizeof(link->name), "%s", slash ? slash + 1 : link->path);
@@ -153,10 +153,11 @@ static json_t *link_value(const char *answer, size_t len)
 	return value;
 }
 
-static json_t *link_judge(const struct link *link, const char *request, json_t *value)
+static json_t *link_judge(struct link *link, const char *request, json_t *value)
 {
 	const char *error = json_string_value(json_object_get(value, "error"));
 
+	link->usage = json_is_true(json_object_get(value, "bad_request"));
 	if (!value)
 		link_complain("%s: the answer to %s is not what a switch says", link->path,
 			      request);
@@ -207,6 +208,7 @@ json_t *link_ask(struct link *link, const char *format, ...)
 	va_end(ap);
 	if (len < (int)sizeof(request))
 		return link_request(link, request);
+	link->usage = true;
 	link_complain("a request is at most %d bytes", CTL_REQUEST - 1);
 	return NULL;
 }

@@ -10,6 +10,7 @@
 
 struct link {
 	int fd;
+	bool usage; /* what failed was given wrong, or the switch says so */
 	long pid;
 	char path[CTL_PATH];
 	char name[CTL_PATH]; /* for people */
@@ -26,7 +27,7 @@ void link_close(struct link *link);
 void link_hush(void);
 
 /* tallyctl_find.c: the path that link_open() is to take. */
-bool link_find(const char *where, char path[CTL_PATH]);
+bool link_find(struct link *link, const char *where);
 /* A line on stderr; always false. */
 bool link_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

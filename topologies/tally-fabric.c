@@ -45,7 +45,7 @@ static const char help[] =
 	"  --timeout S          end the run after S seconds (default: 400 s after a failure)\n"
 	"  -v, --verbose        show the steps, and what all ranks and switches print\n"
 	"  -h, --help           this text\n"
-	"  --version            the version\n"
+	"  -V, --version        the version\n"
 	"\n"
 	"Exit code: 0 if all ranks and switches ended well, else the worst rank's;\n"
 	"2 for bad input; 125 without a network.\n";
@@ -126,7 +126,7 @@ static int argument_take(struct arguments *a, int c)
 static int arguments_parse(struct arguments *a, int argc, char **argv)
 {
 	*a = (struct arguments){ .loss = -1, .dup = -1, .reorder = -1 };
-	for (int c; (c = getopt_long(argc, argv, "vh", options, NULL)) != -1;)
+	for (int c; (c = getopt_long(argc, argv, "vhV", options, NULL)) != -1;)
 		if (argument_take(a, c))
 			return -1;
 	return 0;
@@ -251,13 +251,13 @@ int main(int argc, char **argv)
 	say_init(a.verbose);
 	if (a.help || a.version) {
 		fputs(a.help ? help : "tally-fabric " TALLY_VERSION_STRING "\n", stdout);
-		return 0;
-	}
-	if (optind == argc) {
+		code = 0;
+	} else if (optind == argc) {
 		fputs(help, stderr);
 		return EXIT_USAGE;
+	} else {
+		code = command_main(argc - optind, argv + optind, &a);
 	}
-	code = command_main(argc - optind, argv + optind, &a);
 	if (fflush(stdout) || ferror(stdout)) {
 		say_error("standard output could not be written");
 		return code ? code : EXIT_FAILURE;

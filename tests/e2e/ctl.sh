@@ -69,6 +69,8 @@ rises()
 
 case_shown()
 {
+	local command
+
 	refused 1 'no switch of (this|any) user is running: start one' show jobs
 	printed ctl.err 'switches in another network namespace are seen only from there'
 	switch
@@ -90,10 +92,25 @@ case_shown()
 	timeout "$patience" "$build/tallyctl" watch | head -n 8 >"$dir/watch.out"
 	[ "${PIPESTATUS[0]}" -ne 124 ] || fail "watch goes on without a reader"
 	printed watch.out 'switch tally-[0-9]+ .*running for'
+	for command in 'show ports' 'show jobs' 'show job job' 'show slot job 0' 'show stalls' 'show counters' 'show fdb' \
+		'show impair' 'set impair 1 loss=0' metrics '--json show jobs'; do
+		# shellcheck disable=SC2086 # words
+		"$build/tallyctl" $command >/dev/full 2>"$dir/ctl.err" && fail "tallyctl $command >/dev/full ends well"
+		printed ctl.err 'standard output: No space left'
+	done
+	timeout "$patience" "$build/tallyctl" watch >/dev/full 2>"$dir/ctl.err"
+	[ $? -eq 1 ] || fail "watch >/dev/full does not fail"
+	printed ctl.err 'standard output: No space left'
 	refused 1 'no job "other"' show job other
 	refused 1 'no such slot' show slot job 65000
 	refused 2 'unknown command "nothing"' show nothing
+	refused 2 'unknown command "nothing"' nothing special
 	refused 2 'show job takes JOB' show job
+	refused 2 'soon: is no number of seconds' show stalls soon
+	refused 2 'is no slot.s number' show slot job x
+	refused 2 'watch has no --json' --json watch
+	refused 2 "too long for a socket's path" -s "/$(printf %0200d 0)" show ports
+	refused 2 'a request is at most 1023 bytes' show job "$(printf %02000d 0)"
 	touch "$dir/done"
 	all_end w 3 0
 	shown 'no job is here' show jobs
@@ -150,7 +167,9 @@ case_impair()
 	until_true rises completed $(($(counter completed) + 100)) || fail "the job does not go on"
 	[ "$(counter impaired)" -eq "$before" ] || fail "packets are lost after that was ended"
 	refused 1 'there is no port 7' set impair 7 loss=1%
-	refused 1 'unknown key|known:' set impair 1 lost=1%
+	refused 2 'unknown key "lost"' set impair 1 lost=1%
+	refused 2 'rate must be from 1Kbit' set impair 1 rate=fast
+	refused 2 '"x" is no port number' set impair x loss=1%
 	touch "$dir/done"
 	all_end w 3 0
 	switch_stop switch

@@ -37,7 +37,7 @@ case_switch-options()
 	refused 2 'no port is given: use -i N@' "$switch"
 	refused 2 'unknown option "-x": tally-switch --help' "$switch" -x
 	refused 2 'unknown option "--nosuch=1"' "$switch" --nosuch=1
-	refused 2 'unknown option "stray"' "$switch" stray
+	refused 2 '"stray" is no option: a port is given by -i' "$switch" stray
 	refused 2 '--interface needs a value' "$switch" -i
 	for form in 1 udp:127.0.0.1 @lo; do
 		refused 2 'a port is written NUMBER@DEVICE|is no port number' "$switch" -i "$form"
@@ -256,7 +256,44 @@ case_fabric-files()
 	done
 }
 
-cases=(perf-options train-options fabric-options fabric-forbidden fabric-files)
+# unwritten COMMAND...: what could not be printed was not done.
+unwritten()
+{
+	local status
+
+	"$@" >/dev/full 2>"$dir/full.err"
+	status=$?
+	[ "$status" -eq 1 ] || fail "$* >/dev/full: exit status $status, not 1"
+	grep -q "^${1##*/}: .*standard output" "$dir/full.err" || fail "$* >/dev/full says: $(cat "$dir/full.err")"
+}
+
+case_full-disk()
+{
+	local program
+
+	for program in "$switch" "$build/tallyctl" "$perf" "$build/tally-info" "$train" "$fabric"; do
+		[ -x "$program" ] || continue
+		unwritten "$program" --help
+		unwritten "$program" --version
+		unwritten "$program" -V
+	done
+	unwritten "$build/tally-info"
+	unwritten "$build/tally-info" -c
+	unwritten "$perf" -t 2 -b 4K -e 4K -n 1
+	unwritten "$train" --inproc --ranks 2 --epochs 1 --data "$digits"
+	[ ! -x "$fabric" ] || unwritten "$fabric" check "$top/topologies/one-switch-2.yaml"
+	if [ -x "$switch" ]; then
+		"$switch" -i "1@udp:$address" >/dev/full 2>"$dir/switch.err" &
+		pids[switch]=$!
+		: >"$dir/switch.out"
+		says switch 'ready, '
+		signal TERM switch
+		ends switch 1
+		printed switch.err 'standard output: the totals could not be written'
+	fi
+}
+
+cases=(full-disk perf-options train-options fabric-options fabric-forbidden fabric-files)
 if [ -x "$switch" ]; then
 	cases+=(switch-options switch-devices no-hugepages no-capability address-in-use restart-after-kill two-switches)
 else
