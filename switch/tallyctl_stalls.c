@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* tallyctl_stalls.c - who waits for whom, in which operation, since when: a table. */
-#include "switch/tallyctl.h"
+#include "switch/tallyctl_tree.h"
 
 #include <string.h>
 
@@ -132,6 +132,7 @@ int show_stalls(struct tallyctl *ctl, char **args)
 		return -1;
 	if (tallyctl_pass(ctl, answer))
 		return 0;
+	tree_complete(ctl, json_object_get(answer, "stalls"));
 	if (json_array_size(json_object_get(answer, "stalls"))) {
 		stalls_table(json_object_get(answer, "stalls"));
 	} else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* tallyctl_watch.c - once a second: what goes through the switch, and which jobs wait for whom. */
-#include "switch/tallyctl.h"
+#include "switch/tallyctl_tree.h"
 
 #include <poll.h>
 #include <string.h>
@@ -32,6 +32,8 @@ static bool watch_take(struct tallyctl *ctl, struct watch_sample *sample)
 				 : NULL;
 	sample->long_stalls =
 		sample->stalls ? link_list(&ctl->link, "/tally/stalls", "stalls", "1000") : NULL;
+	if (sample->long_stalls)
+		tree_complete(ctl, json_object_get(sample->long_stalls, "stalls"));
 	return sample->long_stalls;
 }
 

@@ -222,10 +222,29 @@ case_reset-in-a-tree()
 	grep -q '^  leaf1$' "$dir/ctl.err" || fail "leaf1 is not listed"
 	shown '^job +running +4 ' -s leaf1 show jobs
 	shown '^ +0-1 +joined +127\.' -s root show job job
+	for i in 0 1 2; do
+		address=${leaves[i / 2]}
+		worker "h$i" half "$i" 4 env TALLY_RANGES="$((i / 2 * 2))-$((i / 2 * 2 + 1))" "$rank" sum:1
+	done
+	shown "^half +rank 3 behind leaf1 at ${leaves[1]} +to join " -s root show stalls
+	shown "^half +rank 3 behind leaf1 at ${leaves[1]} +to join " -s leaf0 show stalls
+	shown "^half +rank 3 +to join " -s leaf1 show stalls
+	for i in 0 1 2; do
+		signal KILL "h$i"
+		ends "h$i" 137
+	done
 	signal STOP w1
 	shown '^job +rank 1 \(silent\) +all-reduce ' -s leaf0 show stalls
-	shown '^job +ranks 0-1 behind 127[0-9.]+:[0-9]+.* +all-reduce ' -s root show stalls
-	shown '^job +(ranks 0-1 behind )?the parent .*all-reduce ' -s leaf1 show stalls
+	# No switch knows it all by itself, but they do together.
+	shown "^job +rank 1 behind leaf0 at ${leaves[0]} \\(silent\\) +all-reduce " -s root show stalls
+	shown "^job +rank 1 behind leaf0 at ${leaves[0]} \\(silent\\) +all-reduce " -s leaf1 show stalls
+	shown '"leaf": "127[0-9.]+:48880"' --json -s root show stalls
+	timeout "$patience" "$build/tallyctl" -s root watch | grep -qm 1 'rank 1 behind leaf0 at .* (silent), for ' ||
+		fail "watch does not show it"
+	# One that does not answer is not waited for.
+	signal STOP leaf0
+	shown '^job +ranks 0-1 behind 127[0-9.]+:48880' -s root show stalls
+	signal CONT leaf0
 	signal CONT w1
 	ctl -s leaf1 reset job job || fail "reset: $(cat "$dir/ctl.err")"
 	for i in 0 1 2 3; do
