@@ -301,12 +301,12 @@ cases()
 # row CELLS-OF [SUFFIX]
 row()
 {
-	local w
+	local suffix=${2-} w
 
-	[[ " ${names[*]} " =~ \ $1-[a-z]+${2-}\  ]] || return
-	printf '%-16s' "${1//-/ }${2/-/, }"
+	[[ " ${names[*]} " =~ \ $1-[a-z]+$suffix\  ]] || return
+	printf '%-16s' "${1//-/ }${suffix/-/, }"
 	for w in "${whens[@]}"; do
-		printf ' | %-30s' "$(cat "$work/$1-$w${2-}/cell" 2>/dev/null || echo -)"
+		printf ' | %-30s' "$(cat "$work/$1-$w$suffix/cell" 2>/dev/null || echo -)"
 	done
 	printf '\n'
 }
