@@ -294,9 +294,7 @@ case_full-disk()
 	unwritten "$train" --inproc --ranks 2 --epochs 1 --data "$digits"
 	[ ! -x "$fabric" ] || unwritten "$fabric" check "$top/topologies/one-switch-2.yaml"
 	if [ -x "$switch" ]; then
-		"$switch" -i "1@udp:$address" >/dev/full 2>"$dir/switch.err" &
-		pids[switch]=$!
-		: >"$dir/switch.out"
+		spawn switch sh -c "exec '$switch' -i '1@udp:$address' >/dev/full"
 		says switch 'ready, '
 		signal TERM switch
 		ends switch 1

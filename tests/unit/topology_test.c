@@ -413,13 +413,8 @@ static void topology_check_netns__networks_of_hosts_without_jobs(void **state)
 
 static void topology_share_parse__units_and_limits(void **state)
 {
-	static const char *const bad[] = { "",	    "%",
-					   "1.1",   "101%",
-					   "-1%",   "nan",
-					   "inf",   "1e-",
-					   "0x1",   ".",
-					   "1 %",   "1%%",
-					   "1.2.3", "1e-3e-3" };
+	static const char *const bad[] = { "",	  "%",	 "1.1", "101%", "-1%", "nan",	"inf",
+					   "1e-", "0x1", ".",	"1 %",	"1%%", "1.2.3", "1e-3e-3" };
 	double v = 7;
 
 	(void)state;
