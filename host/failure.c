@@ -473,6 +473,12 @@ static int failure_refused(const struct failure *failure, const struct wire_stat
 				   " of job %s is taken by another process: give each process its "
 				   "own TALLY_RANK, or this job another TALLY_JOB",
 				   config->rank, config->job);
+	if (status->cause == WIRE_CAUSE_NO_SLOTS && status->field == WIRE_FIELD_NONE)
+		return failure_say(
+			failure, TALLY_NO_SLOTS,
+			"%s%s takes no new jobs, and job %s is one: its operator drains it (tallyctl "
+			"drain); take another switch, or wait until that is over",
+			sw, config->ranges.nr ? ", or a switch above it," : "", config->job);
 	if (status->cause == WIRE_CAUSE_NO_SLOTS)
 		return failure_say(
 			failure, TALLY_NO_SLOTS,

@@ -70,6 +70,8 @@ const struct ctl_command ctl_commands[] = {
 	  ctl_stalls },
 	{ "/tally/reset", "end the epoch of a job, if it is still this one: EPOCH,NAME",
 	  ctl_reset },
+	{ "/tally/drain", "whether jobs that are not there are refused from now on: on or off",
+	  ctl_drain },
 	{ "/tally/impair", "faults on purpose at a port: PORT:KEY=VALUE,...", ctl_impair },
 	{ "/tally/impairments", "faults on purpose of ports, from the one at this place on: FROM",
 	  ctl_impairments },

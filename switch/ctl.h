@@ -93,6 +93,7 @@ void ctl_job(struct ctl_call *call);
 void ctl_slot(struct ctl_call *call);
 void ctl_stalls(struct ctl_call *call);
 void ctl_reset(struct ctl_call *call);
+void ctl_drain(struct ctl_call *call);
 void ctl_impair(struct ctl_call *call);
 void ctl_impairments(struct ctl_call *call);
 

@@ -50,6 +50,20 @@ void ctl_reset(struct ctl_call *call)
 	ctl_json_close(json);
 }
 
+void ctl_drain(struct ctl_call *call)
+{
+	bool on = strcmp(call->params, "on") == 0;
+
+	if (!on && strcmp(call->params, "off") != 0) {
+		ctl_refuse_words(call, "\"%.40s\" is neither on nor off", call->params);
+		return;
+	}
+	pipe_drain(call->node->lcore.pipe, on);
+	ctl_json_object(&call->json, call->command);
+	ctl_json_bool(&call->json, "drains", on);
+	ctl_json_close(&call->json);
+}
+
 void ctl_impair(struct ctl_call *call)
 {
 	struct lcore *lcore = &call->node->lcore;

@@ -44,6 +44,7 @@ void ctl_info(struct ctl_call *call)
 	ctl_json_u64(json, "memory_bytes", conf->memory);
 	ctl_json_text(json, "add", pipe_add_name(call->node->lcore.pipe));
 	ctl_json_u64(json, "jobs", totals.jobs);
+	ctl_json_bool(json, "drains", pipe_drains(call->node->lcore.pipe));
 	ctl_json_u64(json, "rx", totals.rx);
 	ctl_json_u64(json, "results", totals.results);
 	ctl_json_real(json, "run_s", totals.run_s);

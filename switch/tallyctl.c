@@ -32,6 +32,7 @@ static const struct command commands[] = {
 	  "faults on purpose from now on, as --impair of tally-switch", set_impair },
 	{ "reset job", 1, 1, "JOB", "end the job's epoch: its operations fail on all ranks",
 	  reset_job },
+	{ "drain", 0, 1, "[off]", "take no new jobs, and wait until those there are done", drain },
 	{ "watch", 0, 0, "", "rates, jobs and whom they wait for, once a second", watch },
 	{ "metrics", 0, 0, "", "everything that has a number, for Prometheus", metrics },
 };

@@ -24,6 +24,7 @@ int show_stalls(struct tallyctl *ctl, char **args);
 int show_impair(struct tallyctl *ctl, char **args);
 int set_impair(struct tallyctl *ctl, char **args);
 int reset_job(struct tallyctl *ctl, char **args);
+int drain(struct tallyctl *ctl, char **args);
 int watch(struct tallyctl *ctl, char **args);
 int metrics(struct tallyctl *ctl, char **args);
 

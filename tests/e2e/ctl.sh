@@ -203,6 +203,37 @@ case_reset()
 	switch_stop switch
 }
 
+# Who is there goes on, also anew; others are refused by name, until there is nobody any more.
+case_drain()
+{
+	local i
+
+	named=drain
+	switch
+	workers w job 2 "$rank" "until:$dir/done:3000"
+	says w0 joined
+	spawn drain "$build/tallyctl" -s drain drain
+	says drain '^waiting for 1 job: job$'
+	workers x new 2 "$rank" sum:1
+	for i in 0 1; do
+		ends "x$i" 1
+		printed "x$i.err" 'takes no new jobs, and job new is one: its operator drains it'
+	done
+	shown '^no new jobs are taken' show jobs
+	shown '^tally_switch_drains 1$' metrics
+	refused 2 'want off, or nothing more' drain on
+	alive drain || fail "drain ends before the job does"
+	touch "$dir/done"
+	all_end w 2 0
+	ends drain 0
+	printed drain.out '^switch drain has no job any more, and takes none: it can be stopped$'
+	ctl drain off || fail "drain off: $(cat "$dir/ctl.err")"
+	workers y new 2 "$rank" sum:5000 barrier
+	all_end y 2 0
+	shown '"drained": true' --json drain
+	switch_stop switch
+}
+
 # At a leaf the order goes to the parent, and to the ranks behind the other leaf.
 case_reset-in-a-tree()
 {
@@ -415,6 +446,6 @@ not_seen()
 	! grep -q "@tally-$(id -u)/$1\$" /proc/net/unix
 }
 
-run_cases 4 stalls impair reset crowd
+run_cases 4 stalls impair reset crowd drain
 run_cases 1 shown reset-in-a-tree places strangers fabric
 exit $not_ok
