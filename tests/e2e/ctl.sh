@@ -168,7 +168,7 @@ case_impair()
 	[ "$(counter impaired)" -eq "$before" ] || fail "packets are lost after that was ended"
 	refused 1 'there is no port 7' set impair 7 loss=1%
 	refused 2 'unknown key "lost"' set impair 1 lost=1%
-	refused 2 'rate must be from 1Kbit' set impair 1 rate=fast
+	refused 2 'rate must be from 1K to 10000G' set impair 1 rate=fast
 	refused 2 '"x" is no port number' set impair x loss=1%
 	touch "$dir/done"
 	all_end w 3 0
