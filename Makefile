@@ -248,7 +248,7 @@ $(B)/%.a:
 	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
 
 # --- Checks: each `check` goes through the one runner that counts --------------------------------
-STYLE := layers pure headers dpdk exports size spdx format words shell
+STYLE := layers pure headers dpdk exports size spdx format words shell manuals
 list   = $(foreach l,$(2),$(l): $($(1)_$(l));)
 # What a pure layer may call is what it may include.
 STYLE_ENV := MODE='$(MODE)' CC='$(CC)' CXX='$(CXX)' STYLE_CFLAGS='$(CPPFLAGS) $(CFLAGS)' \

@@ -139,8 +139,10 @@ static void engine_reply(struct engine *engine, const struct wire_msg *msg)
 static void engine_status(struct engine *engine, const struct wire_msg *msg)
 {
 	const bool forgotten = engine->session.forgotten;
+	const bool above = failure_is_above(&engine->session, msg);
 	const enum session_event event = session_input(&engine->session, msg, engine->now_ns);
 
+	engine->lost_above = event != SESSION_BEGUN && (engine->lost_above || above);
 	if (engine->session.state == SESSION_JOINING) {
 		engine->joined |= session_status(&engine->session)->joined;
 		engine->awaited = failure_awaited(session_status(&engine->session));

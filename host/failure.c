@@ -194,16 +194,26 @@ static int failure_mismatch(const struct failure *failure, const struct wire_sta
 
 /* --- Epochs that ended -------------------------------------------------------------------------- */
 
+bool failure_is_above(const struct session *session, const struct wire_msg *msg)
+{
+	struct wire_status status;
+
+	return session->state == SESSION_RUNNING && wire_status_parse(&status, msg) == WIRE_OK &&
+	       status.state == WIRE_UNKNOWN && status.key == session->key &&
+	       msg->job == session->job && msg->epoch == session->epoch;
+}
+
 static int failure_lost(const struct failure *failure)
 {
+	const bool tree = failure->config->ranges.nr > 0;
 	char sw[FAILURE_SWITCH];
 
-	/* A leaf that finds its epoch forgotten above forgets it, too. */
 	return failure_say(
 		failure, TALLY_PROTOCOL,
-		"%s%s lost the state of job %s: it was restarted, or gave the job up" FAILURE_REJOIN,
+		"%s%s%s lost the state of job %s: it was restarted, or gave the job up" FAILURE_REJOIN,
+		tree && failure->forgotten && failure->above ? "a switch above " : "",
 		failure_switch(failure, sw),
-		failure->config->ranges.nr ? ", or a switch above it," : "", failure->config->job);
+		tree && !failure->forgotten ? ", or a switch above it," : "", failure->config->job);
 }
 
 static int failure_left(const struct failure *failure, unsigned rank)
@@ -247,14 +257,25 @@ static int failure_other(const struct failure *failure, const struct wire_status
 static int failure_gone(const struct failure *failure, unsigned rank)
 {
 	const char *remedy = "; start it again, then every rank calls tally_rejoin()";
+	const struct config *config = failure->config;
 	char a[FAILURE_VALUE], sw[FAILURE_SWITCH];
+	bool first;
 
 	failure_rank(failure, rank, a);
 	failure_switch(failure, sw);
-	if (rank == failure->config->rank)
+	first = config->ranges.nr && rank == config_own_range(config).first;
+	if (first && rank == config->rank)
 		return failure_say(failure, TALLY_PEER, "%s is gone, or was for a while%s", sw,
 				   remedy);
-	if (failure->config->ranges.nr)
+	if (first)
+		return failure_say(failure, TALLY_PEER, "%s, or %s, is gone: no process answers%s",
+				   a, sw, remedy);
+	if (rank == config->rank)
+		return failure_say(
+			failure, TALLY_PEER,
+			"%s was taken for dead: its UDP port could not be reached from %s%s", a, sw,
+			FAILURE_REJOIN);
+	if (config->ranges.nr && !failure_bit(config, rank))
 		return failure_say(failure, TALLY_PEER,
 				   "%s, or the switch it is behind, is gone: no process answers%s",
 				   a, remedy);
@@ -452,6 +473,12 @@ static int failure_refused(const struct failure *failure, const struct wire_stat
 				   " of job %s is taken by another process: give each process its "
 				   "own TALLY_RANK, or this job another TALLY_JOB",
 				   config->rank, config->job);
+	if (status->cause == WIRE_CAUSE_NO_SLOTS && status->field == WIRE_FIELD_NONE)
+		return failure_say(
+			failure, TALLY_NO_SLOTS,
+			"%s%s takes no new jobs, and job %s is one: its operator drains it (tallyctl "
+			"drain); take another switch, or wait until that is over",
+			sw, config->ranges.nr ? ", or a switch above it," : "", config->job);
 	if (status->cause == WIRE_CAUSE_NO_SLOTS)
 		return failure_say(
 			failure, TALLY_NO_SLOTS,
@@ -514,6 +541,10 @@ int failure_stall(const struct failure *failure, const struct failure_stall *sta
 		return failure_say(failure, TALLY_TIMEOUT,
 				   "job %s: %s: waiting for results of %s for %.1f s", job, op, sw,
 				   seconds);
-	return failure_say(failure, TALLY_TIMEOUT, "job %s: %s: waiting for %s for %.1f s; slot %u",
-			   job, op, ranks, seconds, stall->slot);
+	return failure_say(failure, TALLY_TIMEOUT,
+			   "job %s: %s: waiting for %s for %.1f s; slot %u%s", job, op, ranks,
+			   seconds, stall->slot,
+			   !stall->missing && failure->awaited.nr > 1
+				   ? "; tallyctl show stalls says which of them"
+				   : "");
 }

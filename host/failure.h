@@ -21,12 +21,19 @@ struct failure {
 	struct wire_range awaited; /* ranks behind another switch that are waited for; nr 0: none */
 	bool refused;		   /* nobody listens at the switch's address */
 	bool forgotten;		   /* the switch had lost the job */
+	bool above;		   /* and has said that this is because a switch above it had */
 };
 
 /* The bit of a rank, 0 if it is not below our own switch. */
 uint64_t failure_bit(const struct config *config, unsigned rank);
 /* Ranks that a STATUS says to be awaited behind another switch. */
 struct wire_range failure_awaited(const struct wire_status *status);
+
+/*
+ * Whether a leaf says with this message that it gives up the epoch, since the switch above it has lost the job.  One
+ * that has lost it itself has no more than the number by which it was asked.
+ */
+bool failure_is_above(const struct session *session, const struct wire_msg *msg);
 
 /* An epoch was ended by the switch's word.  Returns a negative enum tally_status. */
 int failure_over(const struct failure *failure, const struct wire_status *status);

@@ -100,6 +100,7 @@ static struct failure membership_failure(struct engine *engine, char op[128])
 		.refused = engine->transport->refused,
 		.joined = engine->joined,
 		.awaited = engine->awaited,
+		.above = engine->lost_above,
 	};
 }
 

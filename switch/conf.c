@@ -18,9 +18,9 @@
 #define CONF_SIZE_MAX (UINT64_C(1) << 40)
 
 struct conf_option {
-	const char *name; /* without dashes; its first letter is also a short option if has_short */
-	bool has_short;
-	const char *arg; /* NULL: takes no value */
+	const char *name; /* without dashes */
+	char letter;	  /* the short option, or 0 */
+	const char *arg;  /* NULL: takes no value */
 	const char *help;
 	/* Reads the value.  On -1 *err has why, without the option's name. */
 	int (*parse)(struct conf *conf, const struct conf_option *option, const char *value,
@@ -260,57 +260,52 @@ static int conf_impair(struct conf *conf, const struct conf_option *option, cons
 
 #define OFF(field) offsetof(struct conf, field)
 static const struct conf_option conf_options[] = {
-	{ "interface", true, "N@DEVICE",
+	{ "interface", 'i', "N@DEVICE",
 	  "a port, its number from 0 to 255; may be given again:", conf_interface, 0, 0, 0 },
-	{ "ip", false, "ADDR",
+	{ "ip", 0, "ADDR",
 	  "the switch's address on framed ports (all but udp:): workers' TALLY_SWITCH", conf_ip, 0,
 	  0, 0 },
-	{ "parent", false, "IP[:PORT]", "be a leaf: sums go on to this switch", conf_parent, 0, 0,
-	  0 },
-	{ "mac", false, "MAC", "its MAC address (02:74 and the IP address)", conf_mac, 0, 0, 0 },
-	{ "mtu", false, "BYTES", "of ports without an interface: memif:, vdev:, pcap:, PCI (1500)",
+	{ "parent", 0, "IP[:PORT]", "be a leaf: sums go on to this switch", conf_parent, 0, 0, 0 },
+	{ "mac", 0, "MAC", "its MAC address (02:74 and the IP address)", conf_mac, 0, 0, 0 },
+	{ "mtu", 0, "BYTES", "of ports without an interface: memif:, vdev:, pcap:, PCI (1500)",
 	  conf_number, OFF(mtu), PORT_MTU_MIN, PORT_MTU_MAX },
-	{ "strict-ports", false, NULL, "a worker's identity includes its port and MAC", conf_flag,
+	{ "strict-ports", 0, NULL, "a worker's identity includes its port and MAC", conf_flag,
 	  OFF(strict_ports), 0, 0 },
-	{ "jobs", false, "N", "jobs at the same time (64)", conf_number, OFF(jobs), 1, 4096 },
-	{ "slots", false, "N", "slots for all jobs; a job takes 32 + its window (16384)",
-	  conf_number, OFF(slots), 33, 1 << 22 },
-	{ "memory", false, "SIZE", "for the slots' values, touched when used (64M)", conf_memory, 0,
+	{ "jobs", 0, "N", "jobs at the same time (64)", conf_number, OFF(jobs), 1, 4096 },
+	{ "slots", 0, "N", "slots for all jobs; a job takes 32 + its window (16384)", conf_number,
+	  OFF(slots), 33, 1 << 22 },
+	{ "memory", 0, "SIZE", "for the slots' values, touched when used (64M)", conf_memory, 0,
 	  64 << 10, CONF_SIZE_MAX },
-	{ "add", false, "NAME", "arithmetic: scalar, avx2 or avx512 (the best)", conf_add, 0, 0,
+	{ "add", 0, "NAME", "arithmetic: scalar, avx2 or avx512 (the best)", conf_add, 0, 0, 0 },
+	{ "poll", 0, "HOW", "adaptive: sleep when idle; spin: never (adaptive)", conf_poll, 0, 0,
 	  0 },
-	{ "poll", false, "HOW", "adaptive: sleep when idle; spin: never (adaptive)", conf_poll, 0,
+	{ "loss", 0, "P", "lose packets on purpose, all ports, both directions; P as 0.01 or 1%",
+	  conf_probability, OFF(loss), 0, 0 },
+	{ "dup", 0, "P", "duplicate packets on purpose", conf_probability, OFF(dup), 0, 0 },
+	{ "reorder", 0, "P", "let packets be overtaken on purpose", conf_probability, OFF(reorder),
 	  0, 0 },
-	{ "loss", false, "P",
-	  "lose packets on purpose, all ports, both directions; P as 0.01 or 1%", conf_probability,
-	  OFF(loss), 0, 0 },
-	{ "dup", false, "P", "duplicate packets on purpose", conf_probability, OFF(dup), 0, 0 },
-	{ "reorder", false, "P", "let packets be overtaken on purpose", conf_probability,
-	  OFF(reorder), 0, 0 },
-	{ "impair", false, "N:KEY=V,...",
+	{ "impair", 0, "N:KEY=V,...",
 	  "for port N alone: loss, burst, dup, reorder, distance, delay, jitter,\n"
 	  "                              rate, queue, corrupt, corrupt-checked, down, dir=in|out|both",
 	  conf_impair, 0, 0, 0 },
-	{ "seed", false, "N", "of these faults: the same packets meet the same faults (1)",
-	  conf_seed, 0, 0, 0 },
-	{ "pcap", false, "DIR", "capture each port and direction: DIR/port1_in.pcap", conf_text,
+	{ "seed", 0, "N", "of these faults: the same packets meet the same faults (1)", conf_seed,
+	  0, 0, 0 },
+	{ "pcap", 0, "DIR", "capture each port and direction: DIR/port1_in.pcap", conf_text,
 	  OFF(pcap_dir), 0, 0 },
-	{ "totals", false, "FILE", "write the totals at the end as `key value` lines", conf_text,
+	{ "totals", 0, "FILE", "write the totals at the end as `key value` lines", conf_text,
 	  OFF(totals), 0, 0 },
-	{ "ctl", false, "NAME", "control socket for tallyctl: name, path, or none (tally-PID)",
+	{ "ctl", 0, "NAME", "control socket for tallyctl: name, path, or none (tally-PID)",
 	  conf_ctl, 0, 0, 0 },
-	{ "ctl-fd", false, "FD", "the control socket, inherited: a listening one", conf_fd,
-	  OFF(ctl_fd), 0, 1 << 20 },
-	{ "log-level", false, "LEVEL", "none, warn, info or debug (warn)", conf_log_level, 0, 0,
-	  0 },
-	{ "ready-fd", false, "FD", "write one byte there when all ports are up", conf_fd,
-	  OFF(ready_fd), 0, 1 << 20 },
-	{ "file-prefix", false, "NAME", "DPDK's (tally-PID)", conf_text, OFF(file_prefix), 0, 0 },
-	{ "huge", false, NULL, "use hugepages for packets; without, ordinary memory", conf_flag,
+	{ "ctl-fd", 0, "FD", "the control socket, inherited: a listening one", conf_fd, OFF(ctl_fd),
+	  0, 1 << 20 },
+	{ "log-level", 0, "LEVEL", "none, warn, info or debug (warn)", conf_log_level, 0, 0, 0 },
+	{ "ready-fd", 0, "FD", "write one byte there when all ports are up", conf_fd, OFF(ready_fd),
+	  0, 1 << 20 },
+	{ "file-prefix", 0, "NAME", "DPDK's (tally-PID)", conf_text, OFF(file_prefix), 0, 0 },
+	{ "huge", 0, NULL, "use hugepages for packets; without, ordinary memory", conf_flag,
 	  OFF(huge), 0, 0 },
-	{ "help", true, NULL, "print this and exit", conf_flag, OFF(help), 0, 0 },
-	{ "version", false, NULL, "print the version and exit (also -V)", conf_flag, OFF(version),
-	  0, 0 },
+	{ "help", 'h', NULL, "print this and exit", conf_flag, OFF(help), 0, 0 },
+	{ "version", 'V', NULL, "print the version and exit", conf_flag, OFF(version), 0, 0 },
 };
 #undef OFF
 
@@ -327,8 +322,8 @@ void conf_help(FILE *out)
 	for (unsigned i = 0; i < CONF_OPTIONS; i++) {
 		const struct conf_option *o = &conf_options[i];
 
-		snprintf(left, sizeof(left), "%c%c%s --%s%s%s", o->has_short ? '-' : ' ',
-			 o->has_short ? o->name[0] : ' ', o->has_short ? "," : " ", o->name,
+		snprintf(left, sizeof(left), "%c%c%s --%s%s%s", o->letter ? '-' : ' ',
+			 o->letter ? o->letter : ' ', o->letter ? "," : " ", o->name,
 			 o->arg ? " " : "", o->arg ? o->arg : "");
 		fprintf(out, "  %-26s  %s\n", left, o->help);
 		if (o->parse != conf_interface)
@@ -360,10 +355,8 @@ static const struct conf_option *conf_find(const char *name, size_t len)
 
 static const struct conf_option *conf_find_short(char letter)
 {
-	if (letter == 'V')
-		return conf_find("version", 7);
-	for (unsigned i = 0; i < CONF_OPTIONS; i++)
-		if (conf_options[i].has_short && conf_options[i].name[0] == letter)
+	for (unsigned i = 0; letter && i < CONF_OPTIONS; i++)
+		if (conf_options[i].letter == letter)
 			return &conf_options[i];
 	return NULL;
 }
@@ -450,6 +443,11 @@ int conf_parse(struct conf *conf, int argc, char *const *argv, struct port_error
 		const char *value;
 		const struct conf_option *o = conf_split(argv[i], &value);
 
+		if (!o && argv[i][0] != '-')
+			return port_fail(err,
+					 "\"%.100s\" is no option: a port is given by -i, as "
+					 "-i 1@udp:127.0.0.1; tally-switch --help lists the options",
+					 argv[i]);
 		if (!o)
 			return port_fail(err,
 					 "unknown option \"%.100s\": tally-switch --help lists them",

@@ -70,23 +70,42 @@ const struct ctl_command ctl_commands[] = {
 	  ctl_stalls },
 	{ "/tally/reset", "end the epoch of a job, if it is still this one: EPOCH,NAME",
 	  ctl_reset },
+	{ "/tally/drain", "whether jobs that are not there are refused from now on: on or off",
+	  ctl_drain },
 	{ "/tally/impair", "faults on purpose at a port: PORT:KEY=VALUE,...", ctl_impair },
 	{ "/tally/impairments", "faults on purpose of ports, from the one at this place on: FROM",
 	  ctl_impairments },
 	{ NULL, NULL, NULL },
 };
 
-void ctl_refuse(struct ctl_call *call, const char *format, ...)
+static void ctl_error(struct ctl_call *call, bool words, const char *format, va_list ap)
 {
 	char text[512];
+
+	vsnprintf(text, sizeof(text), format, ap);
+	ctl_json_object(&call->json, call->command);
+	ctl_json_text(&call->json, "error", text);
+	if (words)
+		ctl_json_bool(&call->json, "bad_request", true);
+	ctl_json_close(&call->json);
+}
+
+void ctl_refuse(struct ctl_call *call, const char *format, ...)
+{
 	va_list ap;
 
 	va_start(ap, format);
-	vsnprintf(text, sizeof(text), format, ap);
+	ctl_error(call, false, format, ap);
 	va_end(ap);
-	ctl_json_object(&call->json, call->command);
-	ctl_json_text(&call->json, "error", text);
-	ctl_json_close(&call->json);
+}
+
+void ctl_refuse_words(struct ctl_call *call, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	ctl_error(call, true, format, ap);
+	va_end(ap);
 }
 
 bool ctl_number(const char *params, uint64_t *value, const char **rest)
@@ -108,7 +127,7 @@ bool ctl_from(struct ctl_call *call, uint64_t *from)
 	*from = 0;
 	if (!*call->params || (ctl_number(call->params, from, &rest) && !*rest))
 		return true;
-	ctl_refuse(call, "\"%.40s\" is no place in a list: want a number", call->params);
+	ctl_refuse_words(call, "\"%.40s\" is no place in a list: want a number", call->params);
 	return false;
 }
 

@@ -71,6 +71,9 @@ void ctl_look(struct ctl *ctl, uint64_t now_ns);
 /* The answer of a request that cannot be met: an object with a sentence in `error`. */
 void ctl_refuse(struct ctl_call *call, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* The same, for one that no switch could meet: with `bad_request`. */
+void ctl_refuse_words(struct ctl_call *call, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 /* A place in a list: all of params, 0 without any; false: it is none, and that is the answer. */
 bool ctl_from(struct ctl_call *call, uint64_t *from);
 /* The number before the first comma, or at the end; *rest is what follows it.  False: it is none. */
@@ -90,6 +93,7 @@ void ctl_job(struct ctl_call *call);
 void ctl_slot(struct ctl_call *call);
 void ctl_stalls(struct ctl_call *call);
 void ctl_reset(struct ctl_call *call);
+void ctl_drain(struct ctl_call *call);
 void ctl_impair(struct ctl_call *call);
 void ctl_impairments(struct ctl_call *call);
 

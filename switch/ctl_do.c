@@ -5,6 +5,7 @@
 #include "switch/ctl_jobs.h"
 #include "switch/egress.h"
 #include "switch/faults.h"
+#include "switch/ingress.h"
 #include "switch/node.h"
 #include "switch/totals.h"
 
@@ -32,7 +33,7 @@ void ctl_reset(struct ctl_call *call)
 	uint64_t epoch;
 
 	if (!ctl_number(call->params, &epoch, &name) || !*name) {
-		ctl_refuse(call, "\"%.40s\" is not EPOCH,NAME", call->params);
+		ctl_refuse_words(call, "\"%.40s\" is not EPOCH,NAME", call->params);
 		return;
 	}
 	if (!do_find(call->node, name)) {
@@ -49,14 +50,38 @@ void ctl_reset(struct ctl_call *call)
 	ctl_json_close(json);
 }
 
+void ctl_drain(struct ctl_call *call)
+{
+	bool on = strcmp(call->params, "on") == 0;
+
+	if (!on && strcmp(call->params, "off") != 0) {
+		ctl_refuse_words(call, "\"%.40s\" is neither on nor off", call->params);
+		return;
+	}
+	pipe_drain(call->node->lcore.pipe, on);
+	ctl_json_object(&call->json, call->command);
+	ctl_json_bool(&call->json, "drains", on);
+	ctl_json_close(&call->json);
+}
+
 void ctl_impair(struct ctl_call *call)
 {
+	struct lcore *lcore = &call->node->lcore;
+	struct faults_change change;
 	struct port_error err;
 
-	if (faults_apply(&call->node->lcore, call->params, &err)) {
+	if (faults_parse(&change, call->params, &err)) {
+		ctl_refuse_words(call, "%s", err.text);
+		return;
+	}
+	if (faults_apply(lcore, call->params, &err)) {
 		ctl_refuse(call, "%s", err.text);
 		return;
 	}
+	/* What need not wait any more goes before what comes now. */
+	ingress_expire(lcore, false);
+	egress_expire(lcore, false);
+	egress_flush(lcore);
 	ctl_json_object(&call->json, call->command);
 	ctl_json_bool(&call->json, "done", true);
 	ctl_json_close(&call->json);

@@ -299,7 +299,7 @@ void ctl_slot(struct ctl_call *call)
 	uint64_t number;
 
 	if (!ctl_number(call->params, &number, &name)) {
-		ctl_refuse(call, "\"%.40s\" is not SLOT,NAME", call->params);
+		ctl_refuse_words(call, "\"%.40s\" is not SLOT,NAME", call->params);
 		return;
 	}
 	job = jobs_find(call, name);

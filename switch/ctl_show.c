@@ -29,6 +29,13 @@ void ctl_info(struct ctl_call *call)
 	ctl_json_object(json, call->command);
 	ctl_json_text(json, "version", TALLY_VERSION);
 	show_address(json, "ip", conf->ip ? conf->ip : conf->ports[0].ip, 0);
+	ctl_json_array(json, "addresses");
+	if (conf->ip)
+		show_address(json, NULL, conf->ip, WIRE_PORT);
+	for (unsigned i = 0; i < conf->nr_ports; i++)
+		if (conf->ports[i].form == PORT_UDP)
+			show_address(json, NULL, conf->ports[i].ip, conf->ports[i].udp_port);
+	ctl_json_close(json);
 	if (conf->parent_ip)
 		show_address(json, "parent", conf->parent_ip, conf->parent_port);
 	ctl_json_u64(json, "ports", conf->nr_ports);
@@ -37,6 +44,7 @@ void ctl_info(struct ctl_call *call)
 	ctl_json_u64(json, "memory_bytes", conf->memory);
 	ctl_json_text(json, "add", pipe_add_name(call->node->lcore.pipe));
 	ctl_json_u64(json, "jobs", totals.jobs);
+	ctl_json_bool(json, "drains", pipe_drains(call->node->lcore.pipe));
 	ctl_json_u64(json, "rx", totals.rx);
 	ctl_json_u64(json, "results", totals.results);
 	ctl_json_real(json, "run_s", totals.run_s);

@@ -129,7 +129,7 @@ static bool stalls_params(struct ctl_call *call, uint64_t *place, uint64_t *min_
 	*place = *min_ms = 0;
 	if (*call->params && (!ctl_number(call->params, place, &rest) ||
 			      (*rest && (!ctl_number(rest, min_ms, &rest) || *rest)))) {
-		ctl_refuse(call, "\"%.40s\" is not PLACE,MILLISECONDS", call->params);
+		ctl_refuse_words(call, "\"%.40s\" is not PLACE,MILLISECONDS", call->params);
 		return false;
 	}
 	if (*min_ms > UINT32_MAX)

@@ -17,8 +17,10 @@ enum { FAULTS_ITEM = 96 };
 static const struct quantity_unit faults_times[] = {
 	{ "s", 9, 1 }, { "ms", 6, 1 }, { "us", 3, 1 }, { "ns", 0, 1 }, { NULL, 0, 0 },
 };
+/* Those behind the smallest are not written. */
 static const struct quantity_unit faults_rates[] = {
-	{ "Gbit", 9, 1 }, { "Mbit", 6, 1 }, { "Kbit", 3, 1 }, { "bit", 0, 1 }, { NULL, 0, 0 },
+	{ "Gbit", 9, 1 }, { "Mbit", 6, 1 }, { "Kbit", 3, 1 }, { "bit", 0, 1 },
+	{ "G", 9, 1 },	  { "M", 6, 1 },    { "K", 3, 1 },    { NULL, 0, 0 },
 };
 static const struct quantity_unit faults_bytes[] = {
 	{ "MB", 0, 1 << 20 },
@@ -89,16 +91,21 @@ static void print_burst(const void *from, char *buf, size_t size)
 	}
 }
 
-static int parse_time(void *to, const char *value)
+int faults_parse_time(const char *text, uint64_t *out)
 {
 	double ns;
 
-	if (strcmp(value, "0") == 0)
+	if (strcmp(text, "0") == 0)
 		ns = 0;
-	else if (quantity_parse(value, faults_times, &ns) || ns > FAULTS_TIME_MAX)
+	else if (quantity_parse(text, faults_times, &ns) || ns > FAULTS_TIME_MAX)
 		return -1;
-	*(uint64_t *)to = (uint64_t)(ns + 0.5);
+	*out = (uint64_t)(ns + 0.5);
 	return 0;
+}
+
+static int parse_time(void *to, const char *value)
+{
+	return faults_parse_time(value, to);
 }
 
 static void print_time(const void *from, char *buf, size_t size)
@@ -106,15 +113,20 @@ static void print_time(const void *from, char *buf, size_t size)
 	quantity_print(buf, size, faults_times, *(const uint64_t *)from);
 }
 
-static int parse_rate(void *to, const char *value)
+int faults_parse_rate(const char *text, uint64_t *out)
 {
 	double rate = 0;
 
-	if (strcmp(value, "0") != 0 && (quantity_parse(value, faults_rates, &rate) ||
-					rate < FAULTS_RATE_MIN || rate > FAULTS_RATE_MAX))
+	if (strcmp(text, "0") != 0 && (quantity_parse(text, faults_rates, &rate) ||
+				       rate < FAULTS_RATE_MIN || rate > FAULTS_RATE_MAX))
 		return -1;
-	*(uint64_t *)to = (uint64_t)(rate + 0.5);
+	*out = (uint64_t)(rate + 0.5);
 	return 0;
+}
+
+static int parse_rate(void *to, const char *value)
+{
+	return faults_parse_rate(value, to);
 }
 
 static void print_rate(const void *from, char *buf, size_t size)
@@ -197,7 +209,7 @@ static const struct faults_key faults_keys[] = {
 	  parse_distance, print_distance },
 	{ "delay", TIME, FIELDS(delay_ns, delay_ns), parse_time, print_time },
 	{ "jitter", TIME, FIELDS(jitter_ns, jitter_ns), parse_time, print_time },
-	{ "rate", "from 1Kbit to 10000Gbit, as 100Mbit or 1.5Gbit, or 0 for no limit",
+	{ "rate", "from 1K to 10000G bits a second, as 100M, 100Mbit or 1.5G, or 0 for no limit",
 	  FIELDS(rate, rate), parse_rate, print_rate },
 	{ "queue", "a number of packets from 1 to 1024, or bytes up to 64MB, as 1500B or 64KB",
 	  FIELDS(queue, queue_bytes), parse_queue, print_queue },
@@ -313,12 +325,16 @@ void faults_merge(const struct faults_change *change, struct impair_params *para
 			       faults_keys[i].size);
 }
 
-static void faults_change(struct lcore_faults *faults, const struct faults_change *change)
+static void faults_change(struct lcore *lcore, struct lcore_port *p, struct lcore_faults *faults,
+			  const struct faults_change *change)
 {
-	struct impair_params params = faults->impair.params;
+	const struct impair_params before = faults->impair.params;
+	struct impair_params params = before;
 
 	faults_merge(change, &params);
 	impair_set(&faults->impair, &params);
+	if (params.rate != before.rate)
+		stage_retime(lcore, p, faults, &before);
 }
 
 int faults_apply(struct lcore *lcore, const char *text, struct port_error *err)
@@ -333,9 +349,9 @@ int faults_apply(struct lcore *lcore, const char *text, struct port_error *err)
 		if (p->port.spec.number != change.number)
 			continue;
 		if (change.in)
-			faults_change(&p->in, &change);
+			faults_change(lcore, p, &p->in, &change);
 		if (change.out)
-			faults_change(&p->out, &change);
+			faults_change(lcore, p, &p->out, &change);
 		return 0;
 	}
 	return port_fail(err, "there is no port %u", change.number);

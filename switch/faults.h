@@ -27,6 +27,9 @@ struct faults_change {
 	struct impair_params params;
 };
 
+/* A time with its unit, as 2ms, at most 60s; a rate, as 100Mbit or 100M: in ns, and bits a second.  0, or -1. */
+int faults_parse_time(const char *text, uint64_t *out);
+int faults_parse_rate(const char *text, uint64_t *out);
 /* 0, or -1 and one sentence. */
 int faults_parse(struct faults_change *change, const char *text, struct port_error *err);
 /* The keys given replace what is in params. */

@@ -68,6 +68,12 @@ void stage_fini(struct lcore *lcore)
 	*stage = (struct stage){ .nr_free = 0 };
 }
 
+/* As far as a rate counts them. */
+static uint32_t stage_bytes(const struct stage_way *way, const struct pkt *pkt)
+{
+	return pkt->len + (way->p->port.framed ? 0 : FRAME_HEADERS);
+}
+
 /* What came in is counted, whatever becomes of it. */
 static void stage_drop(const struct stage_way *way, struct pkt *pkt, enum counter counter)
 {
@@ -166,8 +172,7 @@ void stage_put(struct lcore *lcore, struct lcore_port *p, struct lcore_faults *f
 	struct impair_fate fate;
 	bool twice;
 
-	impair_next(&faults->impair, lcore->now.now_ns,
-		    pkt->len + (p->port.framed ? 0 : FRAME_HEADERS), &fate);
+	impair_next(&faults->impair, lcore->now.now_ns, stage_bytes(&way, pkt), &fate);
 	if (!fate.nr) {
 		stage_drop(&way, pkt, COUNTER_impaired);
 		return;
@@ -205,6 +210,37 @@ bool stage_take(struct lcore *lcore, struct lcore_port *p, struct lcore_faults *
 		stage_drop(&way, pkt, COUNTER_impaired_room);
 	}
 	return false;
+}
+
+/* What becomes of packets that wait when the rate changes. */
+struct stage_change {
+	const struct stage_way *way;
+	uint64_t sent_ns; /* what is due by then is behind the rate's queue already */
+};
+
+static uint64_t stage_requeue(void *context, uint16_t item, uint64_t due_ns)
+{
+	const struct stage_change *change = context;
+	const struct stage_way *way = change->way;
+	struct impair *impair = &way->faults->impair;
+
+	if (due_ns <= change->sent_ns)
+		return due_ns;
+	return impair_requeue(impair, way->lcore->now.now_ns,
+			      stage_bytes(way, &way->lcore->stage.pkts[item])) +
+	       impair->params.delay_ns;
+}
+
+void stage_retime(struct lcore *lcore, struct lcore_port *p, struct lcore_faults *faults,
+		  const struct impair_params *before)
+{
+	const struct stage_way way = { lcore, p, faults };
+	struct stage_change change = {
+		.way = &way,
+		.sent_ns = lcore->now.now_ns + before->delay_ns + before->jitter_ns,
+	};
+
+	hold_retime(&faults->hold, stage_requeue, &change);
 }
 
 uint64_t stage_due(const struct lcore *lcore)

@@ -53,6 +53,12 @@ void stage_put(struct lcore *lcore, struct lcore_port *p, struct lcore_faults *f
 /* The next one that goes on by now, or, if all, ever; false: none.  On a framed port it has a buffer of the port's. */
 bool stage_take(struct lcore *lcore, struct lcore_port *p, struct lcore_faults *faults, bool all,
 		struct pkt *pkt);
+/*
+ * The rate is another one since impair_set(): what waited for the one before waits for this one.  before: the faults
+ * until then.
+ */
+void stage_retime(struct lcore *lcore, struct lcore_port *p, struct lcore_faults *faults,
+		  const struct impair_params *before);
 /* When the next packet of any port goes on; UINT64_MAX: none waits. */
 uint64_t stage_due(const struct lcore *lcore);
 

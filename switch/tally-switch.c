@@ -56,16 +56,16 @@ static int finish(struct node *node)
 {
 	const char *path = node->conf->totals;
 	struct totals totals;
+	bool written;
 
 	lcore_drain(&node->lcore);
 	totals_read(&totals, node);
 	totals_print(&totals, node, stdout);
-	if (ferror(stdout)) {
+	written = !ferror(stdout);
+	if (!written)
 		log_line(LOG_WARN, "standard output: the totals could not be written");
-		return EXIT_FAILURE;
-	}
 	if (!path || totals_write(&totals, node, path) == 0)
-		return EXIT_SUCCESS;
+		return written ? EXIT_SUCCESS : EXIT_FAILURE;
 	log_line(LOG_WARN, "--totals %.200s: cannot write it: %s", path, strerror(errno));
 	return EXIT_FAILURE;
 }
@@ -135,6 +135,15 @@ static bool is_open(const char *option, int fd)
 	return false;
 }
 
+/* What could not be printed was not done. */
+static int written(void)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return EXIT_SUCCESS;
+	fprintf(stderr, "tally-switch: standard output: %s\n", strerror(errno));
+	return EXIT_FAILURE;
+}
+
 int main(int argc, char **argv)
 {
 	static struct conf conf;
@@ -146,11 +155,11 @@ int main(int argc, char **argv)
 	}
 	if (conf.help) {
 		conf_help(stdout);
-		return EXIT_SUCCESS;
+		return written();
 	}
 	if (conf.version) {
 		printf("tally-switch " TALLY_VERSION "\n");
-		return EXIT_SUCCESS;
+		return written();
 	}
 	/* Before anything opens some of its own. */
 	if (!is_open("ready-fd", conf.ready_fd) || !is_open("ctl-fd", conf.ctl_fd))

@@ -9,7 +9,7 @@
 
 #include "switch/conf.h"
 
-enum { EXIT_OPTIONS = 2, ARGS_MAX = 8 };
+enum { ARGS_MAX = 8 };
 
 struct command {
 	const char *words; /* that name it */
@@ -32,6 +32,7 @@ static const struct command commands[] = {
 	  "faults on purpose from now on, as --impair of tally-switch", set_impair },
 	{ "reset job", 1, 1, "JOB", "end the job's epoch: its operations fail on all ranks",
 	  reset_job },
+	{ "drain", 0, 1, "[off]", "take no new jobs, and wait until those there are done", drain },
 	{ "watch", 0, 0, "", "rates, jobs and whom they wait for, once a second", watch },
 	{ "metrics", 0, 0, "", "everything that has a number, for Prometheus", metrics },
 };
@@ -53,14 +54,14 @@ static void help(FILE *out)
 	      "      --json                  pass on the switch's answer\n"
 	      "  -h, --help                  print this and exit\n"
 	      "  -V, --version               print the version and exit\n"
-	      "\nExit status: 0 done, 1 no switch or it refuses, 2 a wrong command.\n",
+	      "\nExit status: 0 done, 1 no switch or it refuses, 2 a wrong command or argument.\n",
 	      out);
 }
 
 static int refuse(const char *what, const char *word)
 {
 	fprintf(stderr, "tallyctl: %s \"%s\": tallyctl --help lists what there is\n", what, word);
-	return EXIT_OPTIONS;
+	return TALLYCTL_USAGE;
 }
 
 /* How many of its words the line begins with all of; 0: another command. */
@@ -76,6 +77,17 @@ static unsigned command_words(const struct command *command, char *const *words,
 	return nr > 1 && strcmp(words[1], space + 1) == 0 ? 2 : 0;
 }
 
+/* Which of the words is wrong: the second of "show nothing". */
+static const char *unknown_word(char *const *words, unsigned nr)
+{
+	size_t len = strlen(words[0]);
+
+	for (unsigned i = 0; i < COMMANDS && nr > 1; i++)
+		if (strncmp(commands[i].words, words[0], len) == 0 && commands[i].words[len] == ' ')
+			return words[1];
+	return words[0];
+}
+
 static int run(struct tallyctl *ctl, const char *where, char **words, unsigned nr)
 {
 	const struct command *command = commands;
@@ -85,15 +97,17 @@ static int run(struct tallyctl *ctl, const char *where, char **words, unsigned n
 	while (command < commands + COMMANDS && !(named = command_words(command, words, nr)))
 		command++;
 	if (!named)
-		return refuse("unknown command", nr ? words[nr > 1 ? 1 : 0] : "");
+		return refuse("unknown command", unknown_word(words, nr));
 	if (nr - named < command->min || nr - named > command->max) {
 		fprintf(stderr, "tallyctl: %s takes %s\n", command->words,
 			*command->args ? command->args : "nothing more");
-		return EXIT_OPTIONS;
+		return TALLYCTL_USAGE;
 	}
 	if (link_open(&ctl->link, where))
 		rc = command->run(ctl, words + named);
 	link_close(&ctl->link);
+	if (rc && (rc == TALLYCTL_USAGE || ctl->link.usage))
+		return TALLYCTL_USAGE;
 	return rc ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
@@ -127,11 +141,11 @@ int main(int argc, char **argv)
 
 		if (strcmp(arg, "-h") == 0 || strcmp(arg, "--help") == 0) {
 			help(stdout);
-			return EXIT_SUCCESS;
+			return written(EXIT_SUCCESS);
 		}
 		if (strcmp(arg, "-V") == 0 || strcmp(arg, "--version") == 0) {
 			printf("tallyctl " TALLY_VERSION "\n");
-			return EXIT_SUCCESS;
+			return written(EXIT_SUCCESS);
 		}
 		if (strcmp(arg, "--json") == 0) {
 			ctl.json = true;
@@ -151,7 +165,7 @@ int main(int argc, char **argv)
 	}
 	if (nr == 0) {
 		help(stderr);
-		return EXIT_OPTIONS;
+		return TALLYCTL_USAGE;
 	}
 	ctl.link.fd = -1;
 	quiet_pipe();

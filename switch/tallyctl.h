@@ -6,14 +6,14 @@
 #include "switch/tallyctl_link.h"
 #include "switch/tallyctl_table.h"
 
-enum { TALLYCTL_TEXT = 256 };
+enum { TALLYCTL_TEXT = 256, TALLYCTL_USAGE = 2 };
 
 struct tallyctl {
 	struct link link;
 	bool json; /* pass the answers on as they are */
 };
 
-/* Commands: 0, or -1 after a sentence on stderr. */
+/* Commands: 0, or after a sentence on stderr -1, or TALLYCTL_USAGE if an argument is wrong. */
 int show_ports(struct tallyctl *ctl, char **args);
 int show_jobs(struct tallyctl *ctl, char **args);
 int show_job(struct tallyctl *ctl, char **args);
@@ -24,6 +24,7 @@ int show_stalls(struct tallyctl *ctl, char **args);
 int show_impair(struct tallyctl *ctl, char **args);
 int set_impair(struct tallyctl *ctl, char **args);
 int reset_job(struct tallyctl *ctl, char **args);
+int drain(struct tallyctl *ctl, char **args);
 int watch(struct tallyctl *ctl, char **args);
 int metrics(struct tallyctl *ctl, char **args);
 

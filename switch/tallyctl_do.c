@@ -41,7 +41,7 @@ int reset_job(struct tallyctl *ctl, char **args)
 		/* Once it was accepted, a job or a switch that is gone has ended all right. */
 		if (i && over < 0)
 			over = 1;
-		link_hush();
+		link_hush(true);
 	}
 	if (over == 0)
 		fprintf(stderr,

@@ -68,7 +68,7 @@ void field_ranks(const json_t *object, const char *key, char text[TALLYCTL_TEXT]
 		text_add(text, "%s%llu", i ? ", " : "", first);
 		if (last > first)
 			text_add(text, "-%llu", last);
-		if (*leaf)
+		if (*leaf && strcmp(leaf, field_text(json_array_get(spans, i + 1), "leaf")) != 0)
 			text_add(text, " behind %s", leaf);
 	}
 	if (!text[0])

@@ -10,7 +10,7 @@
 
 #define FIND_LIST "/proc/net/unix"
 
-enum { FIND_MAX = 64 };
+enum { FIND_MAX = LINK_PATHS };
 
 struct find {
 	uid_t uid;	  /* whose */
@@ -101,7 +101,7 @@ static bool find_refuse(const struct find *find)
 	return false;
 }
 
-bool link_find(const char *where, char path[CTL_PATH])
+bool link_find(struct link *link, const char *where)
 {
 	static struct find find;
 	char name[CTL_NUMBERED];
@@ -112,14 +112,26 @@ bool link_find(const char *where, char path[CTL_PATH])
 		find.any = false;
 		find.name = name;
 	} else if (where && strchr(where, '/')) {
-		return snprintf(path, CTL_PATH, "%s", where) < CTL_PATH ||
-		       link_complain("-s %s: too long for a socket's path", where);
+		link->usage = snprintf(link->path, CTL_PATH, "%s", where) >= CTL_PATH;
+		return !link->usage || link_complain("-s %s: too long for a socket's path", where);
 	}
 	if (!find_all(&find))
 		return false;
 	i = find_choose(&find);
 	if (i == find.nr)
 		return find_refuse(&find);
-	ctl_path_of(find.uids[i], find.names[i], path);
+	ctl_path_of(find.uids[i], find.names[i], link->path);
 	return true;
+}
+
+unsigned link_paths(char paths[LINK_PATHS][CTL_PATH])
+{
+	static struct find find;
+
+	find = (struct find){ .uid = geteuid(), .any = geteuid() == 0 };
+	if (!find_all(&find))
+		return 0;
+	for (unsigned i = 0; i < find.nr; i++)
+		ctl_path_of(find.uids[i], find.names[i], paths[i]);
+	return find.nr;
 }

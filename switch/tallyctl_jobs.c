@@ -49,7 +49,7 @@ static void jobs_row(struct table *table, const json_t *job, const json_t *count
 /* Counts of slots come with the stalls, those of jobs that do not stall, too. */
 int show_jobs(struct tallyctl *ctl, char **args)
 {
-	json_t *answer = link_list(&ctl->link, "/tally/jobs", "jobs", NULL), *stalls, *job;
+	json_t *answer = link_list(&ctl->link, "/tally/jobs", "jobs", NULL), *stalls, *job, *info;
 	struct table table;
 	size_t i;
 	int rc;
@@ -65,7 +65,11 @@ int show_jobs(struct tallyctl *ctl, char **args)
 		jobs_row(&table, job,
 			 json_object_get(json_object_get(stalls, "jobs"), field_text(job, "name")));
 	table_end(&table, "no job is here");
-	rc = stalls ? 0 : -1;
+	info = stalls ? link_ask(&ctl->link, "/tally/info") : NULL;
+	if (field_true(info, "drains"))
+		printf("\nno new jobs are taken (tallyctl drain off ends that)\n");
+	rc = info ? 0 : -1;
+	json_decref(info);
 	json_decref(answer);
 	json_decref(stalls);
 	return rc;
@@ -158,7 +162,7 @@ int show_slot(struct tallyctl *ctl, char **args)
 
 	if (strspn(args[1], "0123456789") != strlen(args[1]) || !*args[1]) {
 		fprintf(stderr, "tallyctl: %s: is no slot's number\n", args[1]);
-		return -1;
+		return TALLYCTL_USAGE;
 	}
 	answer = link_ask(&ctl->link, "/tally/slot,%s,%s", args[1], args[0]);
 	if (!answer)

@@ -20,9 +20,9 @@ enum {
 
 static bool link_hushed;
 
-void link_hush(void)
+void link_hush(bool hush)
 {
-	link_hushed = true;
+	link_hushed = hush;
 }
 
 bool link_complain(const char *format, ...)
@@ -45,7 +45,7 @@ static ssize_t link_receive(struct link *link)
 	struct pollfd pollfd = { .fd = link->fd, .events = POLLIN };
 	ssize_t n;
 
-	if (poll(&pollfd, 1, LINK_WAIT_MS) <= 0)
+	if (poll(&pollfd, 1, link->wait_ms) <= 0)
 		return -1;
 	n = recv(link->fd, link->answer, sizeof(link->answer), 0);
 	return n < 0 && errno == ECONNRESET ? 0 : n;
@@ -65,7 +65,7 @@ static bool link_greeted(struct link *link)
 			"%s: closed at once: a switch serves only its own user and root",
 			link->path);
 	return ok || link_complain("%s: it does not answer as a switch within %d s", link->path,
-				   LINK_WAIT_MS / 1000);
+				   link->wait_ms / 1000);
 }
 
 /* Others may be waiting to be let in. */
@@ -130,16 +130,27 @@ void link_close(struct link *link)
 	link->fd = -1;
 }
 
-bool link_open(struct link *link, const char *where)
+static bool link_start(struct link *link)
 {
-	const char *slash;
+	const char *slash = strrchr(link->path, '/');
 
-	link->fd = -1;
-	if (!link_find(where, link->path))
-		return false;
-	slash = strrchr(link->path, '/');
 	snprintf(link->name, sizeof(link->name), "%s", slash ? slash + 1 : link->path);
 	return link_connect(link);
+}
+
+bool link_open(struct link *link, const char *where)
+{
+	link->fd = -1;
+	link->wait_ms = LINK_WAIT_MS;
+	return link_find(link, where) && link_start(link);
+}
+
+bool link_open_path(struct link *link, const char *path, int wait_ms)
+{
+	link->fd = -1;
+	link->wait_ms = wait_ms;
+	snprintf(link->path, sizeof(link->path), "%s", path);
+	return link_start(link);
 }
 
 /* The answer's only value; NULL: this was no answer. */
@@ -153,10 +164,11 @@ static json_t *link_value(const char *answer, size_t len)
 	return value;
 }
 
-static json_t *link_judge(const struct link *link, const char *request, json_t *value)
+static json_t *link_judge(struct link *link, const char *request, json_t *value)
 {
 	const char *error = json_string_value(json_object_get(value, "error"));
 
+	link->usage = json_is_true(json_object_get(value, "bad_request"));
 	if (!value)
 		link_complain("%s: the answer to %s is not what a switch says", link->path,
 			      request);
@@ -207,6 +219,7 @@ json_t *link_ask(struct link *link, const char *format, ...)
 	va_end(ap);
 	if (len < (int)sizeof(request))
 		return link_request(link, request);
+	link->usage = true;
 	link_complain("a request is at most %d bytes", CTL_REQUEST - 1);
 	return NULL;
 }

@@ -10,7 +10,9 @@
 
 struct link {
 	int fd;
+	bool usage; /* what failed was given wrong, or the switch says so */
 	long pid;
+	int wait_ms; /* for an answer */
 	char path[CTL_PATH];
 	char name[CTL_PATH]; /* for people */
 	char answer[CTL_ANSWER];
@@ -21,12 +23,17 @@ struct link {
  * choose from, is on stderr; so with all below.
  */
 bool link_open(struct link *link, const char *where);
+/* A path that is known to be a switch's, which is not waited for any longer than this. */
+bool link_open_path(struct link *link, const char *path, int wait_ms);
 void link_close(struct link *link);
-/* From now on nothing is said of a switch that does not answer: that is an answer, too. */
-void link_hush(void);
+/* Whether nothing is said from now on of a switch that does not answer: that is an answer, too. */
+void link_hush(bool hush);
 
 /* tallyctl_find.c: the path that link_open() is to take. */
-bool link_find(const char *where, char path[CTL_PATH]);
+bool link_find(struct link *link, const char *where);
+/* Those of all switches that this user may talk to, of which nothing is said; returns how many. */
+enum { LINK_PATHS = 64 };
+unsigned link_paths(char paths[LINK_PATHS][CTL_PATH]);
 /* A line on stderr; always false. */
 bool link_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

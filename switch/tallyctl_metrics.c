@@ -50,6 +50,8 @@ static void metrics_switch(const json_t *info)
 	metrics_one("switch_jobs_total", "counter", "Jobs seen.", (double)field_u64(info, "jobs"));
 	metrics_one("switch_results_total", "counter", "Sums sent to all ranks.",
 		    (double)field_u64(info, "results"));
+	metrics_one("switch_drains", "gauge", "1 while it takes no new jobs.",
+		    field_true(info, "drains"));
 	metrics_one("ctl_strangers_total", "counter",
 		    "Connections of other users to the control socket, closed.",
 		    (double)field_u64(info, "strangers"));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* tallyctl_stalls.c - who waits for whom, in which operation, since when: a table. */
-#include "switch/tallyctl.h"
+#include "switch/tallyctl_tree.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "switch/quantity.h"
 
 enum { STALLS_MIN_MS = 100 /* what waits for less is on its way */ };
 
@@ -112,15 +113,18 @@ static void stalls_table(const json_t *stalls)
 
 int show_stalls(struct tallyctl *ctl, char **args)
 {
+	static const struct quantity_unit units[] = {
+		{ "", 0, 1 }, { "s", 0, 1 }, { "ms", -3, 1 }, { NULL, 0, 0 }
+	};
 	double seconds = STALLS_MIN_MS / 1e3;
-	char empty[1] = "", *end = empty, ms[32], text[TALLYCTL_TEXT];
+	char ms[32], text[TALLYCTL_TEXT];
 	json_t *answer;
 
-	if (args[0])
-		seconds = strtod(args[0], &end);
-	if (*end || (args[0] && end == args[0]) || !(seconds >= 0 && seconds <= 1e6)) {
-		fprintf(stderr, "tallyctl: %s: is no number of seconds\n", args[0]);
-		return -1;
+	if (args[0] && (quantity_parse(args[0], units, &seconds) || seconds > 1e6)) {
+		fprintf(stderr,
+			"tallyctl: %s: is no number of seconds: want one up to 1000000, as 0.5\n",
+			args[0]);
+		return TALLYCTL_USAGE;
 	}
 	snprintf(ms, sizeof(ms), "%.0f", seconds * 1e3);
 	answer = link_list(&ctl->link, "/tally/stalls", "stalls", ms);
@@ -128,6 +132,7 @@ int show_stalls(struct tallyctl *ctl, char **args)
 		return -1;
 	if (tallyctl_pass(ctl, answer))
 		return 0;
+	tree_complete(ctl, json_object_get(answer, "stalls"));
 	if (json_array_size(json_object_get(answer, "stalls"))) {
 		stalls_table(json_object_get(answer, "stalls"));
 	} else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* tallyctl_watch.c - once a second: what goes through the switch, and which jobs wait for whom. */
-#include "switch/tallyctl.h"
+#include "switch/tallyctl_tree.h"
 
 #include <poll.h>
 #include <string.h>
@@ -32,15 +32,25 @@ static bool watch_take(struct tallyctl *ctl, struct watch_sample *sample)
 				 : NULL;
 	sample->long_stalls =
 		sample->stalls ? link_list(&ctl->link, "/tally/stalls", "stalls", "1000") : NULL;
+	if (sample->long_stalls)
+		tree_complete(ctl, json_object_get(sample->long_stalls, "stalls"));
 	return sample->long_stalls;
 }
 
-/* Per second; whatever counts anew has no rate yet. */
+/* Per second; < 0: whatever counts anew has no rate yet. */
 static double watch_rate(const json_t *now, const json_t *before, const char *key, double seconds)
 {
 	unsigned long long a = field_u64(before, key), b = field_u64(now, key);
 
-	return before && b >= a && seconds > 0 ? (double)(b - a) / seconds : 0;
+	return before && b >= a && seconds > 0 ? (double)(b - a) / seconds : -1;
+}
+
+static void watch_cell(struct table *table, double rate, int decimals)
+{
+	if (rate < 0)
+		table_cell(table, "-");
+	else
+		table_cell(table, "%.*f", decimals, rate);
 }
 
 static const json_t *watch_find(const json_t *list, const char *key, const json_t *like)
@@ -66,12 +76,12 @@ static void watch_ports(const struct watch_sample *now, const struct watch_sampl
 		old = watch_find(olds, "number", port);
 		table_cell(&table, "%llu", field_u64(port, "number"));
 		table_cell(&table, "%s", field_text(port, "name"));
-		table_cell(&table, "%.0f", watch_rate(port, old, "rx", seconds));
-		table_cell(&table, "%.0f", watch_rate(port, old, "tx", seconds));
-		table_cell(&table, "%.1f", watch_rate(port, old, "rx_bytes", seconds) / 1e6);
-		table_cell(&table, "%.1f", watch_rate(port, old, "tx_bytes", seconds) / 1e6);
-		table_cell(&table, "%.0f", watch_rate(port, old, "tx_dropped", seconds));
-		table_cell(&table, "%.0f", watch_rate(port, old, "missed", seconds));
+		watch_cell(&table, watch_rate(port, old, "rx", seconds), 0);
+		watch_cell(&table, watch_rate(port, old, "tx", seconds), 0);
+		watch_cell(&table, watch_rate(port, old, "rx_bytes", seconds) / 1e6, 1);
+		watch_cell(&table, watch_rate(port, old, "tx_bytes", seconds) / 1e6, 1);
+		watch_cell(&table, watch_rate(port, old, "tx_dropped", seconds), 0);
+		watch_cell(&table, watch_rate(port, old, "missed", seconds), 0);
 	}
 	table_end(&table, "nothing is there");
 }
@@ -116,8 +126,10 @@ static void watch_jobs(const struct watch_sample *now, const struct watch_sample
 		table_cell(&table, "%s", name);
 		table_cell(&table, "%s", field_text(job, "state"));
 		table_cell(&table, "%llu", field_u64(job, "ranks"));
-		table_cell(&table, "%.0f", chunks);
-		table_cell(&table, "%.1f", chunks * (double)field_u64(job, "chunk_bytes") / 1e6);
+		watch_cell(&table, chunks, 0);
+		watch_cell(&table,
+			   chunks < 0 ? -1 : chunks * (double)field_u64(job, "chunk_bytes") / 1e6,
+			   1);
 		table_cell(&table, "%llu", field_u64(count, "waiting"));
 		watch_waits(now, name, text);
 		table_cell(&table, "%s", text);
@@ -129,18 +141,21 @@ static void watch_print(const struct tallyctl *ctl, const struct watch_sample *n
 			const struct watch_sample *before)
 {
 	double run_s = field_real(now->info, "run_s"),
-	       seconds = before->info ? run_s - field_real(before->info, "run_s") : 0,
-	       busy_s = field_real(now->info, "busy_s") - field_real(before->info, "busy_s");
+	       seconds = before->info ? run_s - field_real(before->info, "run_s") : 0;
 	char time[TALLYCTL_TEXT], age[TALLYCTL_TEXT];
 
 	field_time(now->info, "wall_ms", time);
 	age_text(run_s, age);
 	if (isatty(STDOUT_FILENO))
 		printf("\033[H\033[J");
-	printf("%s  switch %s (pid %ld) running for %s, busy %.0f %%, %.0f packets/s, %.0f results/s\n\n",
-	       time, ctl->link.name, ctl->link.pid, age, seconds > 0 ? 100 * busy_s / seconds : 0,
-	       watch_rate(now->info, before->info, "rx", seconds),
-	       watch_rate(now->info, before->info, "results", seconds));
+	printf("%s  switch %s (pid %ld) running for %s", time, ctl->link.name, ctl->link.pid, age);
+	if (seconds > 0)
+		printf(", busy %.0f %%, %.0f packets/s, %.0f results/s",
+		       100 * (field_real(now->info, "busy_s") - field_real(before->info, "busy_s")) /
+			       seconds,
+		       watch_rate(now->info, before->info, "rx", seconds),
+		       watch_rate(now->info, before->info, "results", seconds));
+	printf("\n\n");
 	watch_ports(now, before, seconds);
 	putchar('\n');
 	if (json_array_size(json_object_get(now->jobs, "jobs")))
@@ -168,7 +183,7 @@ int watch(struct tallyctl *ctl, char **args)
 	(void)args;
 	if (ctl->json) {
 		fprintf(stderr, "tallyctl: watch has no --json: use show or metrics\n");
-		return -1;
+		return TALLYCTL_USAGE;
 	}
 	do {
 		if (!watch_take(ctl, &now)) {

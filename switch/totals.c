@@ -7,8 +7,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "proto/print.h"
-
 enum { TOTALS_TEXT = 256, TOTALS_ALWAYS = 3 };
 
 void totals_read(struct totals *totals, struct node *node)
@@ -96,21 +94,60 @@ static void totals_port(const struct lcore_port *p, FILE *out)
 	totals_faults(&p->out, "out", out);
 }
 
-/* Who is missing in a job that does not run: ranks, or, where these are not all below, how many. */
-static void totals_missing(const struct job *job, FILE *out)
+static size_t totals_span(char *text, size_t size, const char *before, struct wire_range range)
+{
+	int n = snprintf(text, size, range.nr > 1 ? "%s%u-%u" : "%s%u", before, range.first,
+			 range.first + range.nr - 1);
+
+	return n < (int)size ? (size_t)n : size - 1;
+}
+
+/* "rank 5", "ranks 4-5, 7". */
+static size_t totals_ranks(const struct job *job, char *text, size_t size)
 {
 	uint64_t missing = job->all & ~job->joined;
-	char ranks[TOTALS_TEXT];
+	const char *before = missing & (missing - 1) ? "ranks " : "rank ";
+	unsigned nr = job->range.nr < WIRE_WORLD_MAX ? job->range.nr : WIRE_WORLD_MAX;
+	size_t at = 0;
 
-	print_ranks(ranks, sizeof(ranks), missing);
-	if (job->tree || job->range.first)
-		fprintf(out, "waiting for %d members\n", __builtin_popcountll(missing));
+	for (unsigned i = 0, n; i < nr; i += n) {
+		for (n = 1; i + n < nr; n++)
+			if ((missing >> i & 1) != (missing >> (i + n) & 1))
+				break;
+		if (!(missing >> i & 1))
+			continue;
+		at += totals_span(text + at, size - at, before,
+				  (struct wire_range){ (uint16_t)(job->range.first + i),
+						       (uint16_t)n });
+		before = ", ";
+	}
+	return at;
+}
+
+void totals_awaited(const struct job *job, char *text, size_t size)
+{
+	struct wire_range awaited = job_awaited(job);
+	bool all = awaited.nr == 0;
+	size_t at;
+
+	if (all)
+		awaited = job->up.awaited;
+	if (!awaited.nr) {
+		snprintf(text, size, "the switch above, as all ranks below are there");
+		return;
+	}
+	if (all || job->tree)
+		at = totals_span(text, size, awaited.nr > 1 ? "ranks " : "rank ", awaited);
 	else
-		fprintf(out, "waiting for rank%s %s\n", missing & (missing - 1) ? "s" : "", ranks);
+		at = totals_ranks(job, text, size);
+	if (all)
+		snprintf(text + at, size - at, " behind the switch above");
 }
 
 static void totals_jobs(const struct node *node, FILE *out)
 {
+	char text[TOTALS_TEXT];
+
 	for (unsigned i = 0; i < node->conf->jobs; i++) {
 		const struct job *job = pipe_job(node->lcore.pipe, i);
 
@@ -119,8 +156,10 @@ static void totals_jobs(const struct node *node, FILE *out)
 		fprintf(out, "job %s of %u ranks: ", job->name, job->world);
 		if (job->running)
 			fprintf(out, "running, epoch %" PRIu64 "\n", job->epoch);
-		else
-			totals_missing(job, out);
+		if (job->running)
+			continue;
+		totals_awaited(job, text, sizeof(text));
+		fprintf(out, "waiting for %s\n", text);
 	}
 }
 

@@ -17,6 +17,8 @@ struct totals {
 /* Also reads the devices' own counters. */
 void totals_read(struct totals *totals, struct node *node);
 void totals_print(const struct totals *totals, const struct node *node, FILE *out);
+/* Whom a job that does not run waits for: "rank 5", "ranks 4-5, 7", "ranks 8-15 behind the switch above". */
+void totals_awaited(const struct job *job, char *text, size_t size);
 /* What packets met on purpose in one direction of a port. */
 enum { TOTALS_FAULTS = 10 };
 struct totals_fault {

@@ -136,8 +136,14 @@ static void deadlines_check(struct runner *r)
 	r->deadline_s = 0;
 	if (!runner_ranks_alive(r))
 		return;
-	screen_say(&r->screen, "%u of %u ranks still run after %.0f s and are ended",
-		   runner_ranks_alive(r), r->nr_ranks, now - r->begin_s);
+	r->timed_out = r->options->timeout_s > 0 && now - r->begin_s >= r->options->timeout_s;
+	if (r->options->shell_host)
+		screen_say(&r->screen, "the %s still runs after %.0f s and is ended",
+			   r->options->shell_argv[1] ? "command" : "shell", now - r->begin_s);
+	else
+		screen_say(&r->screen, "%u of %u ranks still run after %.0f s%s and are ended",
+			   runner_ranks_alive(r), r->nr_ranks, now - r->begin_s,
+			   r->timed_out ? " (--timeout)" : "");
 	for (unsigned int i = 0; i < r->nr_ranks; i++)
 		r->rank[i].given_up = r->rank[i].program.pid != 0;
 	r->failed = true; // even if they end well when asked

@@ -63,6 +63,7 @@ struct runner {
 	unsigned int nr_ranks;
 	unsigned int nr_interrupts; /* signals that asked us to end */
 	bool failed;		    /* one line has said why; the ranks' codes do not show it */
+	bool timed_out;		    /* ranks were ended because of --timeout */
 	double begin_s;		    /* of the ranks */
 	double deadline_s;	    /* then the ranks must end; 0: none */
 	double kill_s;		    /* then they are killed; 0: nobody asked them to end */

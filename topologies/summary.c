@@ -8,6 +8,8 @@
 #include "topologies/runner.h"
 #include "topologies/say.h"
 
+enum { EXIT_TIMEOUT = 124 /* as of timeout(1) */ };
+
 static double usage_s(const struct rusage *u)
 {
 	return (double)(u->ru_utime.tv_sec + u->ru_stime.tv_sec) +
@@ -67,9 +69,12 @@ int summary_print(struct runner *r)
 	bool clean = true;
 
 	for (unsigned int i = 0; i < r->nr_ranks; i++) {
-		code = program_code(r->rank[i].program.status);
+		// how one ends that is told to says nothing
+		code = r->rank[i].given_up ? 0 : program_code(r->rank[i].program.status);
 		worst = code > worst ? code : worst;
 	}
+	if (!worst && r->timed_out)
+		worst = EXIT_TIMEOUT;
 	for (unsigned int i = 0; i < r->nr_switches; i++)
 		clean = clean && switch_is_clean(&r->sw[i]);
 	if (!worst && (r->failed || !clean))
@@ -77,7 +82,8 @@ int summary_print(struct runner *r)
 	if (r->nr_interrupts && (!worst || !r->nr_ranks))
 		worst = 128 + SIGINT;
 	if (r->options->shell_host)
-		return r->nr_ranks ? program_code(r->rank[0].program.status) : worst;
+		return r->nr_ranks && !r->timed_out ? program_code(r->rank[0].program.status)
+						    : worst;
 	if (!r->nr_ranks) // nothing was run, and that was said
 		return worst;
 	ranks_print(r);

@@ -39,16 +39,17 @@ static const char help[] =
 	"  --dup P              send this share twice\n"
 	"  --reorder P          send this share late\n"
 	"  --seed N             of the random numbers for these\n"
-	"  --mtu N              of every link (1500)\n"
+	"  --mtu N              of every link, 256 to 65535 bytes (1500)\n"
 	"  --driver af_packet   a switch has a packet port per link (default)\n"
 	"  --driver udp         a switch has one UDP socket; offloads stay on\n"
-	"  --timeout S          end the run after S seconds (default: 400 s after a failure)\n"
+	"  --timeout S          end the ranks, or the shell, after S seconds (default: 400 s after a\n"
+	"                       failure; a shell never)\n"
 	"  -v, --verbose        show the steps, and what all ranks and switches print\n"
 	"  -h, --help           this text\n"
-	"  --version            the version\n"
+	"  -V, --version        the version\n"
 	"\n"
-	"Exit code: 0 if all ranks and switches ended well, else the worst rank's;\n"
-	"2 for bad input; 125 without a network.\n";
+	"Exit code: 0 if all ranks and switches ended well, else the worst rank's; 1 if only a\n"
+	"switch failed; 2 for bad input; 124 after --timeout; 125 without a network.\n";
 
 static const struct option options[] = {
 	{ "loss", required_argument, NULL, OPTION_LOSS },
@@ -97,12 +98,14 @@ static int argument_take(struct arguments *a, int c)
 			return value_bad("seed", optarg, "a whole number");
 		return 0;
 	case OPTION_MTU:
-		if (topology_number_parse(optarg, 68, 65535, &a->mtu))
-			return value_bad("mtu", optarg, "68 to 65535");
+		if (topology_number_parse(optarg, TOPOLOGY_MTU_MIN, TOPOLOGY_MTU_MAX, &a->mtu))
+			return value_bad("mtu", optarg, "256 to 65535 bytes");
 		return 0;
 	case OPTION_TIMEOUT:
 		if (topology_number_parse(optarg, 1, 1000000000, &a->timeout))
-			return value_bad("timeout", optarg, "a whole number of seconds");
+			return value_bad(
+				"timeout", optarg,
+				"a whole number of seconds from 1 on (without it there is no limit)");
 		return 0;
 	case OPTION_DRIVER:
 		a->udp = strcmp(optarg, "udp") == 0;
@@ -126,7 +129,7 @@ static int argument_take(struct arguments *a, int c)
 static int arguments_parse(struct arguments *a, int argc, char **argv)
 {
 	*a = (struct arguments){ .loss = -1, .dup = -1, .reorder = -1 };
-	for (int c; (c = getopt_long(argc, argv, "vh", options, NULL)) != -1;)
+	for (int c; (c = getopt_long(argc, argv, "vhV", options, NULL)) != -1;)
 		if (argument_take(a, c))
 			return -1;
 	return 0;
@@ -251,13 +254,13 @@ int main(int argc, char **argv)
 	say_init(a.verbose);
 	if (a.help || a.version) {
 		fputs(a.help ? help : "tally-fabric " TALLY_VERSION_STRING "\n", stdout);
-		return 0;
-	}
-	if (optind == argc) {
+		code = 0;
+	} else if (optind == argc) {
 		fputs(help, stderr);
 		return EXIT_USAGE;
+	} else {
+		code = command_main(argc - optind, argv + optind, &a);
 	}
-	code = command_main(argc - optind, argv + optind, &a);
 	if (fflush(stdout) || ferror(stdout)) {
 		say_error("standard output could not be written");
 		return code ? code : EXIT_FAILURE;

@@ -13,7 +13,7 @@
 
 #include "topologies/topology_reader.h"
 
-enum { MTU_MIN = 256, MTU_MAX = 65535, DEPTH_MAX = 32, ALIASES_MAX = 1000 };
+enum { DEPTH_MAX = 32, ALIASES_MAX = 1000 };
 
 static void read_ip(struct reader *r, yaml_node_t *n, void *to)
 {
@@ -177,7 +177,8 @@ static void read_mtu(struct reader *r, yaml_node_t *n, void *to)
 {
 	uint64_t v;
 
-	if (reader_read_whole(r, n, (struct reader_whole){ MTU_MIN, MTU_MAX }, &v) == 0)
+	if (reader_read_whole(r, n, (struct reader_whole){ TOPOLOGY_MTU_MIN, TOPOLOGY_MTU_MAX },
+			      &v) == 0)
 		*(unsigned int *)to = (unsigned int)v;
 }
 

@@ -14,6 +14,8 @@ enum {
 	TOPOLOGY_LINKS_MAX = 500,
 	TOPOLOGY_PORT_MAX = 255,
 	TOPOLOGY_JOBS_MAX = 32,
+	TOPOLOGY_MTU_MIN = 256, /* PORT_MTU_MIN: what a switch takes */
+	TOPOLOGY_MTU_MAX = 65535,
 	TOPOLOGY_JOB_NAME_MAX = 63, /* what a JOIN message carries */
 	TOPOLOGY_LIST_MAX = 256,    /* also the most ranks of one job */
 	TOPOLOGY_SIZES_MAX = 64,

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "switch/faults.h"
+#include "switch/quantity.h"
+
 enum { ERRORS_SHOWN = 20, LINE_SHOWN = 100, LINE_BEFORE = 60, WORD_SHOWN = 40, NAMES_SIZE = 256 };
 
 // Bytes of the character at p, at most 4; 0: control characters and what is not UTF-8, which a
@@ -164,48 +167,9 @@ yaml_node_t *reader_list_item(struct reader *r, const yaml_node_t *n, unsigned i
 	return reader_node(r, n->data.sequence.items.start[i]);
 }
 
-struct unit {
-	const char *name;
-	double factor;
-};
-
-// A number that is not negative and its unit; without one the first of the table holds.  Only
-// digits and a point: strtod alone would also take nan, inf, signs, hexadecimal and exponents.
-static int quantity_parse(const char *s, const struct unit *units, double *out)
-{
-	size_t len = s ? strspn(s, "0123456789.") : 0;
-	char digits[32], *end;
-	double v;
-
-	if (!len || len >= sizeof(digits) || *s == '.')
-		return -1;
-	memcpy(digits, s, len);
-	digits[len] = 0;
-	v = strtod(digits, &end);
-	if (*end)
-		return -1;
-	if (!s[len]) {
-		*out = v * units[0].factor;
-		return 0;
-	}
-	for (; units->name; units++) {
-		if (strcmp(s + len, units->name) == 0) {
-			*out = v * units->factor;
-			return 0;
-		}
-	}
-	return -1;
-}
-
 int topology_share_parse(const char *text, double *out)
 {
-	static const struct unit units[] = { { "", 1 }, { "%", 0.01 }, { NULL, 0 } };
-	double v;
-
-	if (quantity_parse(text, units, &v) || v > 1)
-		return -1;
-	*out = v;
-	return 0;
+	return text ? quantity_parse_fraction(text, out) : -1;
 }
 
 int topology_number_parse(const char *text, uint64_t min, uint64_t max, uint64_t *out)
@@ -255,33 +219,35 @@ void reader_read_list(struct reader *r, yaml_node_t *n, void *to)
 	}
 }
 
-void reader_read_delay(struct reader *r, yaml_node_t *n, void *to)
+// A number without a unit is in millions: of nanoseconds, or of bits a second.
+static int plain_parse(const char *text, double least, double most, uint64_t *out)
 {
-	static const struct unit units[] = {
-		{ "ms", 1e6 }, { "us", 1e3 }, { "ns", 1 }, { "s", 1e9 }, { NULL, 0 }
-	};
+	static const struct quantity_unit units[] = { { "", 6, 1 }, { NULL, 0, 0 } };
 	double v;
 
-	if (quantity_parse(reader_text(n), units, &v) || v > 60e9)
+	if (quantity_parse(text, units, &v) || v > most || (v < least && v > 0))
+		return -1;
+	*out = (uint64_t)(v + 0.5);
+	return 0;
+}
+
+// With a unit both are what they are in an impairment of the switch's.
+void reader_read_delay(struct reader *r, yaml_node_t *n, void *to)
+{
+	const char *text = reader_text(n);
+
+	if (!text || (plain_parse(text, 0, 60e9, to) && faults_parse_time(text, to)))
 		reader_expected(r, n,
 				"a delay such as 5us or 1.5ms (plain numbers are ms; at most 60s)");
-	else
-		*(uint64_t *)to = (uint64_t)(v + 0.5);
 }
 
 void reader_read_rate(struct reader *r, yaml_node_t *n, void *to)
 {
-	static const struct unit units[] = {
-		{ "M", 1e6 },	 { "G", 1e9 },	  { "K", 1e3 }, { "Mbit", 1e6 },
-		{ "Gbit", 1e9 }, { "Kbit", 1e3 }, { NULL, 0 },
-	};
-	double v;
+	const char *text = reader_text(n);
 
-	if (quantity_parse(reader_text(n), units, &v) || v < 1e3 || v > 1e13)
+	if (!text || (plain_parse(text, 1e3, 1e13, to) && faults_parse_rate(text, to)))
 		reader_expected(r, n,
 				"a rate such as 10G or 100M (bit/s; plain numbers are Mbit/s)");
-	else
-		*(uint64_t *)to = (uint64_t)(v + 0.5);
 }
 
 void reader_read_share(struct reader *r, yaml_node_t *n, void *to)

@@ -209,11 +209,14 @@ int main(int argc, char **argv)
 	struct train_thread self = { .options = &options, .digits = &digits, .rank = -1 };
 	int err = train_options_parse(&options, argc, argv);
 
-	if (err != 0)
-		return err > 0 ? 0 : 2;
-	if (digits_load(&digits, options.data) != 0)
+	if (err < 0)
+		return 2;
+	if (err == 0 && digits_load(&digits, options.data) != 0)
 		return 1;
-	err = options.nr_ranks > 0 ? train_run_threads(&self) : train_rank(&self);
+	if (err == 0)
+		err = options.nr_ranks > 0 ? train_run_threads(&self) : train_rank(&self);
+	else
+		err = 0; /* it was asked for words, which are printed */
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		fprintf(stderr, "train: standard output could not be written\n");
 		return 1;

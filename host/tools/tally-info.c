@@ -138,6 +138,15 @@ static int info_print_variables(void)
 	return -1;
 }
 
+/* What could not be printed was not done. */
+static int info_end(int err)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return err == 0 ? 0 : 1;
+	fprintf(stderr, "tally-info: standard output could not be written\n");
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
 	bool variables = false, cpu = false;
@@ -147,11 +156,11 @@ int main(int argc, char **argv)
 	while ((opt = getopt_long(argc, argv, "vchV", info_longopts, NULL)) != -1) {
 		if (opt == 'h') {
 			fputs(info_usage, stdout);
-			return 0;
+			return info_end(0);
 		}
 		if (opt == 'V') {
 			printf("tally-info %s\n", tally_version());
-			return 0;
+			return info_end(0);
 		}
 		if (opt == '?') {
 			fputs("tally-info: `tally-info --help` lists the options\n", stderr);
@@ -171,5 +180,5 @@ int main(int argc, char **argv)
 		info_print_cpu();
 	if (variables || !cpu)
 		err = info_print_variables();
-	return err == 0 ? 0 : 1;
+	return info_end(err);
 }

@@ -133,11 +133,13 @@ int main(int argc, char **argv)
 	struct perf_thread self = { .options = &options, .rank = -1 };
 	int err = perf_options_parse(&options, argc, argv);
 
-	if (err != 0)
-		return err > 0 ? 0 : 2;
-	if (options.json != NULL && perf_json_check(options.json) != 0)
+	if (err < 0)
+		return 2;
+	if (err == 0 && options.json != NULL && perf_json_check(options.json) != 0)
 		return 1;
-	if (options.nr_threads > 0)
+	if (err > 0)
+		self.result = 0; /* it was asked for words, which are printed */
+	else if (options.nr_threads > 0)
 		self.result = perf_run_threads(&options);
 	else
 		perf_thread_run(&self);

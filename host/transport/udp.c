@@ -29,8 +29,9 @@ enum {
 	UDP_TRAIN = 64,		 /* segments of one send: UDP_MAX_SEGMENTS of older kernels */
 	UDP_TRAIN_BYTES = 65507, /* largest IPv4 datagram */
 	UDP_RX_MSGS = 32,
-	UDP_RX_BYTES = 65536, /* one received train */
-	UDP_HEADERS = 28,     /* IPv4 and UDP */
+	UDP_RX_BYTES = 65536,				     /* one received train */
+	UDP_HEADERS = 28,				     /* IPv4 and UDP */
+	UDP_MTU_MIN = UDP_HEADERS + WIRE_HEADER + WIRE_BODY, /* the shortest JOIN */
 	UDP_SOCKET_BYTES = 8 << 20,
 	UDP_YIELDS = 4, /* sched_yield() before sleeping */
 };
@@ -155,13 +156,18 @@ static void udp_name(struct udp *udp)
 }
 
 /* What the route carries now; Linux lowers it when a router says so. */
-static void udp_path(struct udp *udp)
+static int udp_mtu(const struct udp *udp)
 {
 	socklen_t len = sizeof(int);
 	int mtu;
 
-	if (getsockopt(udp->fd, IPPROTO_IP, IP_MTU, &mtu, &len) != 0)
-		mtu = 1500;
+	return getsockopt(udp->fd, IPPROTO_IP, IP_MTU, &mtu, &len) != 0 ? 1500 : mtu;
+}
+
+static void udp_path(struct udp *udp)
+{
+	int mtu = udp_mtu(udp);
+
 	mtu = (mtu - UDP_HEADERS - WIRE_HEADER - udp->trailer) / WIRE_P_MIN * WIRE_P_MIN;
 	if (mtu > WIRE_P_MAX)
 		mtu = WIRE_P_MAX;
@@ -443,6 +449,12 @@ static int udp_connect(struct udp *udp, const struct transport_params *params,
 	if (connect(udp->fd, (const struct sockaddr *)&peer, sizeof(peer)) != 0)
 		return udp_fail(error, errno, "no way to the switch %s:%u", ip,
 				params->switch_port);
+	if (udp_mtu(udp) < UDP_MTU_MIN)
+		return udp_fail(
+			error, EMSGSIZE,
+			"the way to the switch %s:%u carries packets of %d bytes, and %d are "
+			"needed: raise the MTU",
+			ip, params->switch_port, udp_mtu(udp), UDP_MTU_MIN);
 	return 0;
 }
 

@@ -68,6 +68,7 @@ struct agg {
 	uint64_t boot_ns;
 	uint16_t p_max, p_check; /* p_check: of jobs with CHECK */
 	bool strict_ports;
+	bool drains; /* makes no jobs any more */
 	struct agg_parent parent;
 	struct outbox outbox;
 };

@@ -526,6 +526,10 @@ static enum counter join_make(struct joining *j)
 	};
 	uint64_t epoch = now->wall_ms;
 
+	if (agg->drains) {
+		full.field = WIRE_FIELD_NONE;
+		return join_refuse(j, &full);
+	}
 	/* At a leaf only the handle comes from it. */
 	if (!agg_is_leaf(agg) && !agg_take_epoch(agg, now, j->join.base, &epoch))
 		return COUNTER_too_early;

@@ -121,6 +121,46 @@ int hold_take(struct hold *hold, uint64_t now_ns)
 	return hold_pop(hold);
 }
 
+/* What is taken from the heap leaves room behind it: the last one taken lies first there. */
+static uint32_t hold_sort(struct hold *hold)
+{
+	uint32_t nr = hold->nr;
+
+	while (hold->nr) {
+		struct hold_entry first = hold->heap[0];
+
+		hold_pop(hold);
+		hold->heap[hold->nr] = first;
+	}
+	for (uint32_t i = 0; i < nr / 2; i++) {
+		struct hold_entry entry = hold->heap[i];
+
+		hold->heap[i] = hold->heap[nr - 1 - i];
+		hold->heap[nr - 1 - i] = entry;
+	}
+	return nr;
+}
+
+void hold_retime(struct hold *hold, uint64_t (*due)(void *context, uint16_t item, uint64_t due_ns),
+		 void *context)
+{
+	uint32_t nr = hold_sort(hold);
+
+	for (uint32_t i = 0; i < nr; i++) {
+		struct hold_entry entry = hold->heap[i];
+
+		entry.due_ns = due(context, entry.item, entry.due_ns);
+		entry.seq = hold->seq++;
+		hold_push(hold, &entry);
+	}
+	for (uint32_t i = 0; i < hold->nr_late; i++) {
+		struct hold_entry *entry = &hold->late[i].entry;
+
+		entry->due_ns = due(context, entry->item, entry->due_ns);
+		entry->seq = hold->seq++;
+	}
+}
+
 uint64_t hold_due(const struct hold *hold)
 {
 	uint64_t due_ns = hold->nr ? hold->heap[0].due_ns : UINT64_MAX;

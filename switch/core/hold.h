@@ -48,6 +48,12 @@ bool hold_put(struct hold *hold, uint16_t item, uint64_t due_ns);
 bool hold_put_late(struct hold *hold, uint16_t item, uint64_t due_ns, uint32_t distance);
 /* The first whose time has come, or HOLD_NONE. */
 int hold_take(struct hold *hold, uint64_t now_ns);
+/*
+ * Gives everything another time, in the order in which it would have gone on; then what waits for others, which goes
+ * on waiting for them.
+ */
+void hold_retime(struct hold *hold, uint64_t (*due)(void *context, uint16_t item, uint64_t due_ns),
+		 void *context);
 /* When the next one goes on; UINT64_MAX: there is none. */
 uint64_t hold_due(const struct hold *hold);
 

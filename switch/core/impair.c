@@ -120,17 +120,12 @@ static bool impair_queue_is_full(const struct impair *impair, uint64_t now_ns, u
 	return waiting + bytes > params->queue;
 }
 
-/* When the last bit has gone out at the limited rate; false: it does not even get into the queue. */
-static bool impair_link(struct impair *impair, uint64_t now_ns, uint32_t bytes, uint64_t *left_ns)
+uint64_t impair_requeue(struct impair *impair, uint64_t now_ns, uint32_t bytes)
 {
 	uint64_t rate = impair->params.rate, work;
 
-	*left_ns = now_ns;
 	if (!rate)
-		return true;
-	impair_queue_pass(impair, now_ns);
-	if (impair_queue_is_full(impair, now_ns, bytes))
-		return false;
+		return now_ns;
 	if (impair->busy_ns < now_ns) {
 		impair->busy_ns = now_ns;
 		impair->busy_part = 0;
@@ -141,7 +136,19 @@ static bool impair_link(struct impair *impair, uint64_t now_ns, uint32_t bytes, 
 	if (impair->nr_waiting < IMPAIR_QUEUE_MAX)
 		impair->leaves[(impair->first + impair->nr_waiting++) % IMPAIR_QUEUE_MAX] =
 			impair->busy_ns;
-	*left_ns = impair->busy_ns;
+	return impair->busy_ns;
+}
+
+/* When the last bit has gone out at the limited rate; false: it does not even get into the queue. */
+static bool impair_link(struct impair *impair, uint64_t now_ns, uint32_t bytes, uint64_t *left_ns)
+{
+	*left_ns = now_ns;
+	if (!impair->params.rate)
+		return true;
+	impair_queue_pass(impair, now_ns);
+	if (impair_queue_is_full(impair, now_ns, bytes))
+		return false;
+	*left_ns = impair_requeue(impair, now_ns, bytes);
 	return true;
 }
 

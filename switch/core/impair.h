@@ -81,6 +81,11 @@ void impair_init(struct impair *impair, const struct impair_params *params);
 void impair_set(struct impair *impair, const struct impair_params *params);
 /* bytes: its length, as far as the rate counts it. */
 void impair_next(struct impair *impair, uint64_t now_ns, uint32_t bytes, struct impair_fate *fate);
+/*
+ * When one that waits for the rate leaves instead, now that impair_set() has made it another; it stays in the queue
+ * however full that is.
+ */
+uint64_t impair_requeue(struct impair *impair, uint64_t now_ns, uint32_t bytes);
 /* The longest that an overtaken packet waits for others. */
 uint64_t impair_late_ns(const struct impair *impair);
 

@@ -218,6 +218,16 @@ enum counter pipe_gone(struct pipe *pipe, uint32_t ip, uint16_t udp_port,
 	return counter;
 }
 
+void pipe_drain(struct pipe *pipe, bool on)
+{
+	pipe->agg.drains = on;
+}
+
+bool pipe_drains(const struct pipe *pipe)
+{
+	return pipe->agg.drains;
+}
+
 bool pipe_reset(struct pipe *pipe, const char *name, uint64_t epoch, const struct pipe_time *now)
 {
 	struct agg_cause why = {

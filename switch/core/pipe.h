@@ -102,6 +102,10 @@ enum counter pipe_gone(struct pipe *pipe, uint32_t ip, uint16_t udp_port,
  */
 bool pipe_reset(struct pipe *pipe, const char *name, uint64_t epoch, const struct pipe_time *now);
 
+/* Whether jobs that are not there are refused from now on; those that are go on, and may form anew. */
+void pipe_drain(struct pipe *pipe, bool on);
+bool pipe_drains(const struct pipe *pipe);
+
 const struct counters *pipe_counters(const struct pipe *pipe);
 
 /* For inspection: the i-th entry of the job table, NULL beyond it or if unused. */

@@ -69,6 +69,8 @@ rises()
 
 case_shown()
 {
+	local command
+
 	refused 1 'no switch of (this|any) user is running: start one' show jobs
 	printed ctl.err 'switches in another network namespace are seen only from there'
 	switch
@@ -90,10 +92,25 @@ case_shown()
 	timeout "$patience" "$build/tallyctl" watch | head -n 8 >"$dir/watch.out"
 	[ "${PIPESTATUS[0]}" -ne 124 ] || fail "watch goes on without a reader"
 	printed watch.out 'switch tally-[0-9]+ .*running for'
+	for command in 'show ports' 'show jobs' 'show job job' 'show slot job 0' 'show stalls' 'show counters' 'show fdb' \
+		'show impair' 'set impair 1 loss=0' metrics '--json show jobs'; do
+		# shellcheck disable=SC2086 # words
+		"$build/tallyctl" $command >/dev/full 2>"$dir/ctl.err" && fail "tallyctl $command >/dev/full ends well"
+		printed ctl.err 'standard output: No space left'
+	done
+	timeout "$patience" "$build/tallyctl" watch >/dev/full 2>"$dir/ctl.err"
+	[ $? -eq 1 ] || fail "watch >/dev/full does not fail"
+	printed ctl.err 'standard output: No space left'
 	refused 1 'no job "other"' show job other
 	refused 1 'no such slot' show slot job 65000
 	refused 2 'unknown command "nothing"' show nothing
+	refused 2 'unknown command "nothing"' nothing special
 	refused 2 'show job takes JOB' show job
+	refused 2 'soon: is no number of seconds' show stalls soon
+	refused 2 'is no slot.s number' show slot job x
+	refused 2 'watch has no --json' --json watch
+	refused 2 "too long for a socket's path" -s "/$(printf %0200d 0)" show ports
+	refused 2 'a request is at most 1023 bytes' show job "$(printf %02000d 0)"
 	touch "$dir/done"
 	all_end w 3 0
 	shown 'no job is here' show jobs
@@ -150,7 +167,9 @@ case_impair()
 	until_true rises completed $(($(counter completed) + 100)) || fail "the job does not go on"
 	[ "$(counter impaired)" -eq "$before" ] || fail "packets are lost after that was ended"
 	refused 1 'there is no port 7' set impair 7 loss=1%
-	refused 1 'unknown key|known:' set impair 1 lost=1%
+	refused 2 'unknown key "lost"' set impair 1 lost=1%
+	refused 2 'rate must be from 1K to 10000G' set impair 1 rate=fast
+	refused 2 '"x" is no port number' set impair x loss=1%
 	touch "$dir/done"
 	all_end w 3 0
 	switch_stop switch
@@ -184,6 +203,37 @@ case_reset()
 	switch_stop switch
 }
 
+# Who is there goes on, also anew; others are refused by name, until there is nobody any more.
+case_drain()
+{
+	local i
+
+	named=drain
+	switch
+	workers w job 2 "$rank" "until:$dir/done:3000"
+	says w0 joined
+	spawn drain "$build/tallyctl" -s drain drain
+	says drain '^waiting for 1 job: job$'
+	workers x new 2 "$rank" sum:1
+	for i in 0 1; do
+		ends "x$i" 1
+		printed "x$i.err" 'takes no new jobs, and job new is one: its operator drains it'
+	done
+	shown '^no new jobs are taken' show jobs
+	shown '^tally_switch_drains 1$' metrics
+	refused 2 'want off, or nothing more' drain on
+	alive drain || fail "drain ends before the job does"
+	touch "$dir/done"
+	all_end w 2 0
+	ends drain 0
+	printed drain.out '^switch drain has no job any more, and takes none: it can be stopped$'
+	ctl drain off || fail "drain off: $(cat "$dir/ctl.err")"
+	workers y new 2 "$rank" sum:5000 barrier
+	all_end y 2 0
+	shown '"drained": true' --json drain
+	switch_stop switch
+}
+
 # At a leaf the order goes to the parent, and to the ranks behind the other leaf.
 case_reset-in-a-tree()
 {
@@ -203,10 +253,29 @@ case_reset-in-a-tree()
 	grep -q '^  leaf1$' "$dir/ctl.err" || fail "leaf1 is not listed"
 	shown '^job +running +4 ' -s leaf1 show jobs
 	shown '^ +0-1 +joined +127\.' -s root show job job
+	for i in 0 1 2; do
+		address=${leaves[i / 2]}
+		worker "h$i" half "$i" 4 env TALLY_RANGES="$((i / 2 * 2))-$((i / 2 * 2 + 1))" "$rank" sum:1
+	done
+	shown "^half +rank 3 behind leaf1 at ${leaves[1]} +to join " -s root show stalls
+	shown "^half +rank 3 behind leaf1 at ${leaves[1]} +to join " -s leaf0 show stalls
+	shown "^half +rank 3 +to join " -s leaf1 show stalls
+	for i in 0 1 2; do
+		signal KILL "h$i"
+		ends "h$i" 137
+	done
 	signal STOP w1
 	shown '^job +rank 1 \(silent\) +all-reduce ' -s leaf0 show stalls
-	shown '^job +ranks 0-1 behind 127[0-9.]+:[0-9]+.* +all-reduce ' -s root show stalls
-	shown '^job +(ranks 0-1 behind )?the parent .*all-reduce ' -s leaf1 show stalls
+	# No switch knows it all by itself, but they do together.
+	shown "^job +rank 1 behind leaf0 at ${leaves[0]} \\(silent\\) +all-reduce " -s root show stalls
+	shown "^job +rank 1 behind leaf0 at ${leaves[0]} \\(silent\\) +all-reduce " -s leaf1 show stalls
+	shown '"leaf": "127[0-9.]+:48880"' --json -s root show stalls
+	timeout "$patience" "$build/tallyctl" -s root watch | grep -qm 1 'rank 1 behind leaf0 at .* (silent), for ' ||
+		fail "watch does not show it"
+	# One that does not answer is not waited for.
+	signal STOP leaf0
+	shown '^job +ranks 0-1 behind 127[0-9.]+:48880' -s root show stalls
+	signal CONT leaf0
 	signal CONT w1
 	ctl -s leaf1 reset job job || fail "reset: $(cat "$dir/ctl.err")"
 	for i in 0 1 2 3; do
@@ -377,6 +446,6 @@ not_seen()
 	! grep -q "@tally-$(id -u)/$1\$" /proc/net/unix
 }
 
-run_cases 4 stalls impair reset crowd
+run_cases 4 stalls impair reset crowd drain
 run_cases 1 shown reset-in-a-tree places strangers fabric
 exit $not_ok

@@ -165,6 +165,25 @@ case_switch-killed()
 	printed restarted.out '[1-3] restarts'
 }
 
+# Whoever's time is up is told so, whatever it does about it.
+case_timeout()
+{
+	topology "$dir/demo.yaml" "trap '' TERM; sleep 1000"
+	sed -i 's/ranks: .*, run/ranks: [h1, h2], run/' "$dir/demo.yaml"
+	spawn run "$fabric" run "$dir/demo.yaml" --timeout 1
+	spawn shell "$fabric" shell "$dir/demo.yaml" h2 --timeout 1 -- sleep 1000
+	ends shell 124
+	printed shell.err 'tally-fabric: the command still runs after 1 s and is ended$'
+	ends run 124
+	printed run.err 'tally-fabric: 2 of 2 ranks still run after 1 s \(--timeout\) and are ended$'
+	printed run.err 'rank 1 on h2 was killed by signal 9 \(Killed\) as its time was up'
+	# One that failed before that says why.
+	topology "$dir/failed.yaml" '[ $TALLY_RANK = 3 ] || sleep 1000; exit 7'
+	spawn failed "$fabric" run "$dir/failed.yaml" --timeout 2
+	ends failed 7
+	printed failed.err 'rank 3 on h4 exited with 7'
+}
+
 children()
 {
 	cat /proc/"$1"/task/*/children 2>/dev/null
@@ -211,17 +230,35 @@ gone_processes()
 	done
 }
 
+# used_by PID...: files and sockets that these processes have open or mapped, as they call them.
+used_by()
+{
+	local pid
+
+	for pid; do
+		readlink "/proc/$pid"/fd/* "/proc/$pid/cwd"
+		awk '$6 ~ "^/" { print $6 }' "/proc/$pid/maps"
+		awk '$8 ~ "^/" { print $8 }' "/proc/$pid/net/unix"
+	done 2>/dev/null | grep '^/' | grep -vE '^/(proc|sys|dev/null)|\(deleted\)$' | sort -u
+}
+
+# What the run has made and not removed: where programs are to put files, and whatever else it had in use. Other
+# runs at the same time have files of their own.
 files()
 {
+	local file
+
 	find "$dir/tmp" "$dir/home" -mindepth 1
-	find /dev/shm /tmp /var/run/dpdk "${XDG_RUNTIME_DIR:-/nonexistent}" -maxdepth 2 -user "$(id -u)" \
-		\( -name 'tally*' -o -name 'rte*' -o -name '*dpdk*' \) ! -path '*tally-e2e.*' \
-		! -path '*tally-check.*' -newer "$dir/begin" 2>/dev/null
+	while read -r file; do
+		find "$file" -prune -type f,s,p -newer "$dir/begin" ! -path "$dir/fabric.*" 2>/dev/null
+	done <"$dir/used"
 }
 
 # killed_with SIGNAL: everything goes with the runner, whatever ends it.
 killed_with()
 {
+	local own
+
 	topology "$dir/long.yaml" "exec '$build/tests/e2e/rank' times:100000000:3000"
 	mkdir "$dir/tmp" "$dir/home"
 	touch "$dir/begin"
@@ -234,6 +271,9 @@ killed_with()
 	# Its own are those that this shell is not in.
 	readlink /proc/self/ns/{net,mnt,pid,user} | grep -vxFf - "$dir/all" >"$dir/namespaces"
 	descendants "${pids[fabric]}" >"$dir/processes"
+	mapfile -t own <"$dir/processes"
+	used_by "${own[@]}" >"$dir/used"
+	grep -q '/tally-switch\.' "$dir/used" || fail "the switch's own files are not seen: $(cat "$dir/used")"
 	[ "$(grep -c net: "$dir/namespaces")" -ge 5 ] || fail "fewer than 5 networks: $(cat "$dir/all")"
 	[ "$(wc -l <"$dir/processes")" -ge 6 ] || fail "fewer than 6 processes"
 	signal "$1" fabric
@@ -262,5 +302,5 @@ case_terminated()
 }
 
 run_cases 2 same-weights same-weights-with-loss two-at-the-same-time one-core udp-driver accuracy files \
-	rank-killed switch-killed killed interrupted terminated
+	rank-killed switch-killed timeout killed interrupted terminated
 exit $not_ok

@@ -4,7 +4,8 @@
 # stage of a job. A cell is VICTIM-FAULT-WHEN:
 #   worker (rank 3, on h4), leaf (s2, above h3 and h4) or root (s0);
 #   kill (SIGKILL; a launcher starts it again), stop (SIGSTOP, 10 s later SIGCONT) or link (down for 3 s);
-#   WHEN as in kill_rank.c.
+#   WHEN as in kill_rank.c;
+#   -udp behind it: with a UDP socket for each switch instead of packet ports.
 # A training-VICTIM kills it twice (a worker once): the weights at the end are those of an undisturbed run.
 # Without argument a selection that takes no minute; otherwise a table of outcomes and times ends it.
 # shellcheck disable=SC2154 # lib.sh sets them
@@ -152,8 +153,8 @@ culprit()
 	case $victim-$1 in
 	worker-*) echo 'rank 3 of 4(,| died| restarted)' ;;
 	leaf-[01]) echo 'rank [23] of 4, or the switch it is behind, restarted|the switch of rank [23] of 4, or one above it, lost the state of job kill' ;;
-	leaf-*) echo 'the switch 10.0.0.252:48880, or a switch above it, lost the state of job kill' ;;
-	root-*) echo 'the switch 10.0.0.25[23]:48880, or a switch above it, lost the state of job kill|a switch above the switch 10.0.0.25[23]:48880 lost the state of job kill' ;;
+	leaf-*) echo ': the switch 10.0.0.252:48880 lost the state of job kill' ;;
+	root-*) echo 'a switch above the switch 10.0.0.25[23]:48880 lost the state of job kill' ;;
 	esac
 }
 
@@ -185,14 +186,14 @@ now()
 
 run_cell()
 {
-	local i begin took outcome=completes dead=
+	local i begin took driver outcome=completes dead=
 
-	IFS=- read -r victim fault when <<<"$1"
+	IFS=- read -r victim fault when driver <<<"$1"
 	make_fabric
 	for i in "${ranks[@]}"; do
 		: >"$dir/rank$i.out"
 	done
-	spawn fabric "$build/tally-fabric" run "$dir/kill.yaml" --timeout $((patience + 60))
+	spawn fabric "$build/tally-fabric" run "$dir/kill.yaml" --driver "${driver:-af_packet}" --timeout $((patience + 60))
 	await "^$when" "${ranks[@]}"
 	[ "$fault-$when-$victim" = kill-end-worker ] && dead=3
 	begin=$(now)
@@ -297,21 +298,30 @@ cases()
 	done
 }
 
+# row CELLS-OF [SUFFIX]
+row()
+{
+	local suffix=${2-} w
+
+	[[ " ${names[*]} " =~ \ $1-[a-z]+$suffix\  ]] || return
+	printf '%-16s' "${1//-/ }${suffix/-/, }"
+	for w in "${whens[@]}"; do
+		printf ' | %-30s' "$(cat "$work/$1-$w$suffix/cell" 2>/dev/null || echo -)"
+	done
+	printf '\n'
+}
+
 table()
 {
-	local v f w
+	local v f
 
-	printf '\n%-12s' ''
+	printf '\n%-16s' ''
 	printf ' | %-30s' 'before JOIN' 'in the first window' midway 'at the last packet' 'after the end'
 	printf '\n'
 	for v in "${victims[@]}"; do
 		for f in "${faults[@]}"; do
-			[[ ${names[*]} = *$v-$f-* ]] || continue
-			printf '%-12s' "$v $f"
-			for w in "${whens[@]}"; do
-				printf ' | %-30s' "$(cat "$work/$v-$f-$w/cell" 2>/dev/null || echo -)"
-			done
-			printf '\n'
+			row "$v-$f"
+			row "$v-$f" -udp
 		done
 	done
 	printf '\nWhat the failures say:\n'
@@ -322,13 +332,14 @@ table()
 
 case ${2-} in
 '') cases worker-kill-{window,last} leaf-kill-{start,midway} root-kill-{window,midway,end} \
-	worker-link-midway leaf-link-window
+	worker-link-midway leaf-link-window {leaf,root}-kill-midway-udp
 	names+=("${trainings[@]}") ;;
 all) for victim in "${victims[@]}"; do
 	for fault in "${faults[@]}"; do
 		cases "$victim-$fault"-{start,window,midway,last,end}
 	done
 done
+	cases {leaf,root}-kill-{start,window,midway,last,end}-udp
 	names+=("${trainings[@]}") ;;
 training-*) names=("${@:2}") ;;
 *) cases "${@:2}" ;;

@@ -37,7 +37,7 @@ case_switch-options()
 	refused 2 'no port is given: use -i N@' "$switch"
 	refused 2 'unknown option "-x": tally-switch --help' "$switch" -x
 	refused 2 'unknown option "--nosuch=1"' "$switch" --nosuch=1
-	refused 2 'unknown option "stray"' "$switch" stray
+	refused 2 '"stray" is no option: a port is given by -i' "$switch" stray
 	refused 2 '--interface needs a value' "$switch" -i
 	for form in 1 udp:127.0.0.1 @lo; do
 		refused 2 'a port is written NUMBER@DEVICE|is no port number' "$switch" -i "$form"
@@ -118,6 +118,17 @@ case_no-capability()
 		exec setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all '$switch' -i 1@v1 --ip 10.0.0.1
 	END
 	refused 1 'port 1 \(v1\): .*CAP_NET_RAW.*udp:' unshare -Urn sh "$dir/inside"
+}
+
+case_small-mtu()
+{
+	if ! unshare -Urn true 2>/dev/null; then
+		fail "skip: this system allows no user namespaces (unshare -Urn)"
+		return
+	fi
+	refused 1 'the way to the switch 127\.0\.0\.1:48880 carries packets of 209 bytes, and 210 are needed: raise the MTU' \
+		unshare -Urn env TALLY_SWITCH=127.0.0.1 TALLY_RANK=0 TALLY_SIZE=1 sh -c \
+		"ip link set lo mtu 209 up && exec '$perf' -b 4 -e 4"
 }
 
 case_address-in-use()
@@ -217,8 +228,8 @@ case_fabric-options()
 	refused 2 '/nowhere\.yaml: .*No such file' "$fabric" run /nowhere.yaml
 	refused 2 "--loss: expected a share such as 1% or 0.01 \(all: 100%\), not '2'" "$fabric" run "$file" --loss 2
 	refused 2 "--driver: expected af_packet or udp, not 'x'" "$fabric" run "$file" --driver x
-	refused 2 "--mtu: expected 68 to 65535, not '3'" "$fabric" run "$file" --mtu 3
-	refused 2 "--timeout: expected a whole number of seconds, not '0'" "$fabric" run "$file" --timeout 0
+	refused 2 "--mtu: expected 256 to 65535 bytes, not '255'" "$fabric" run "$file" --mtu 255
+	refused 2 "--timeout: expected a whole number of seconds from 1 on .without it there is no limit., not '0'" "$fabric" run "$file" --timeout 0
 	refused 2 'expected a FILE and a HOST after shell' "$fabric" shell "$file"
 	refused 2 "expected the name of a host, not 'h9'" "$fabric" shell "$file" h9 -- true
 	refused 2 "unrecognized option '--nosuch'" "$fabric" --nosuch
@@ -256,9 +267,44 @@ case_fabric-files()
 	done
 }
 
-cases=(perf-options train-options fabric-options fabric-forbidden fabric-files)
+# unwritten COMMAND...: what could not be printed was not done.
+unwritten()
+{
+	local status
+
+	"$@" >/dev/full 2>"$dir/full.err"
+	status=$?
+	[ "$status" -eq 1 ] || fail "$* >/dev/full: exit status $status, not 1"
+	grep -q "^${1##*/}: .*standard output" "$dir/full.err" || fail "$* >/dev/full says: $(cat "$dir/full.err")"
+}
+
+case_full-disk()
+{
+	local program
+
+	for program in "$switch" "$build/tallyctl" "$perf" "$build/tally-info" "$train" "$fabric"; do
+		[ -x "$program" ] || continue
+		unwritten "$program" --help
+		unwritten "$program" --version
+		unwritten "$program" -V
+	done
+	unwritten "$build/tally-info"
+	unwritten "$build/tally-info" -c
+	unwritten "$perf" -t 2 -b 4K -e 4K -n 1
+	unwritten "$train" --inproc --ranks 2 --epochs 1 --data "$digits"
+	[ ! -x "$fabric" ] || unwritten "$fabric" check "$top/topologies/one-switch-2.yaml"
+	if [ -x "$switch" ]; then
+		spawn switch sh -c "exec '$switch' -i '1@udp:$address' >/dev/full"
+		says switch 'ready, '
+		signal TERM switch
+		ends switch 1
+		printed switch.err 'standard output: the totals could not be written'
+	fi
+}
+
+cases=(full-disk perf-options train-options fabric-options fabric-forbidden fabric-files)
 if [ -x "$switch" ]; then
-	cases+=(switch-options switch-devices no-hugepages no-capability address-in-use restart-after-kill two-switches)
+	cases+=(switch-options switch-devices no-hugepages no-capability small-mtu address-in-use restart-after-kill two-switches)
 else
 	echo "skip refusals of tally-switch: it is not built (DPDK is missing)"
 fi

@@ -447,5 +447,9 @@ int main(int argc, char **argv)
 		fprintf(stderr, "bench_add: cannot write %s\n", json);
 		return 1;
 	}
+	if (fflush(stdout) || ferror(stdout)) {
+		fprintf(stderr, "bench_add: standard output could not be written\n");
+		return 1;
+	}
 	return 0;
 }

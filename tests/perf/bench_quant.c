@@ -290,5 +290,9 @@ int main(int argc, char **argv)
 		fprintf(stderr, "bench_quant: cannot write %s: %s\n", path, strerror(-err));
 		return 1;
 	}
+	if (fflush(stdout) || ferror(stdout)) {
+		fprintf(stderr, "bench_quant: standard output could not be written\n");
+		return 1;
+	}
 	return 0;
 }

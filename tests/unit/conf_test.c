@@ -133,7 +133,7 @@ static const struct {
 	{ "-i 1@veth1", "framed ports need --ip, the address that workers use as TALLY_SWITCH" },
 	{ UDP "-i 2@vdev:net_ring0", "framed ports need --ip" },
 	{ "--bogus", "unknown option \"--bogus\"" },
-	{ UDP "stray", "unknown option \"stray\"" },
+	{ UDP "stray", "\"stray\" is no option: a port is given by -i" },
 	{ UDP "-", "unknown option \"-\"" },
 	{ UDP "-x", "unknown option \"-x\"" },
 	{ UDP "--i 2@udp:127.0.0.2", "unknown option \"--i\"" },

@@ -543,6 +543,21 @@ static void ctl_reset__ends_this_epoch_alone(void **state)
 	assert_says("/tally/job,job", "\"cause\": \"reset by the operator\"");
 }
 
+static void ctl_drain__on_and_off(void **state)
+{
+	(void)state;
+	assert_says("/tally/info", "\"drains\": false");
+	assert_says("/tally/drain,on", "{\"drains\": true}");
+	assert_true(pipe_drains(rig.pipe));
+	assert_says("/tally/info", "\"drains\": true");
+	assert_says("/tally/drain,maybe",
+		    "\"error\": \"\\\"maybe\\\" is neither on nor off\", \"bad_request\": true");
+	assert_says("/tally/drain", "\"bad_request\": true");
+	assert_true(pipe_drains(rig.pipe));
+	assert_says("/tally/drain,off", "{\"drains\": false}");
+	assert_false(pipe_drains(rig.pipe));
+}
+
 static void ctl_impair__from_now_on(void **state)
 {
 	(void)state;
@@ -576,6 +591,7 @@ int main(void)
 		TEST(ctl_stalls__operation),
 		TEST(ctl_stalls__in_pieces),
 		TEST(ctl_reset__ends_this_epoch_alone),
+		TEST(ctl_drain__on_and_off),
 		TEST(ctl_impair__from_now_on),
 	};
 #undef TEST

@@ -83,7 +83,7 @@ static void failure_stall__ranks_here_and_behind_another_switch(void **state)
 	failure_stall(&failure, &stall);
 	assert_string_equal(
 		text, "job sums: barrier 3: waiting for ranks 8-15 of 16 (behind another switch) "
-		      "for 30.0 s; slot 5");
+		      "for 30.0 s; slot 5; tallyctl show stalls says which of them");
 	failure.awaited.nr = 1;
 	failure_stall(&failure, &stall);
 	assert_string_equal(text,
@@ -165,8 +165,12 @@ static void failure_over__switches_that_restarted(void **state)
 	assert_non_null(strstr(text, "rank 5 of 16 restarted: another process joined"));
 	failure.forgotten = true;
 	assert_int_equal(failure_over(&failure, &status), TALLY_PROTOCOL);
-	assert_non_null(strstr(text, "the switch 10.0.0.9:48880, or a switch above it, lost the "
-				     "state of job sums"));
+	assert_int_equal(strncmp(text,
+				 "the switch 10.0.0.9:48880 lost the state of job sums: ", 54),
+			 0);
+	failure.above = true;
+	failure_over(&failure, &status);
+	assert_non_null(strstr(text, "a switch above the switch 10.0.0.9:48880 lost the state"));
 	failure.forgotten = false;
 	status.cause = WIRE_CAUSE_PROTOCOL;
 	assert_int_equal(failure_over(&failure, &status), TALLY_PROTOCOL);
@@ -178,6 +182,69 @@ static void failure_over__switches_that_restarted(void **state)
 	status.cause = WIRE_CAUSE_NONE;
 	assert_int_equal(failure_over(&failure, &status), TALLY_PROTOCOL);
 	assert_non_null(strstr(text, "a switch above the switch 10.0.0.9:48880 lost the state"));
+}
+
+/* The words of a leaf about the switch above it are about our epoch, and no other kind of answer. */
+static void failure_is_above__of_our_epoch_alone(void **state)
+{
+	static const struct {
+		uint8_t says;
+		uint64_t key, epoch;
+		uint16_t job;
+		enum session_state ours;
+		bool above;
+	} cases[] = {
+		{ WIRE_UNKNOWN, 77, 1000, 5, SESSION_RUNNING, true },
+		{ WIRE_UNKNOWN, 0, 1000, 5, SESSION_RUNNING, false },
+		{ WIRE_UNKNOWN, 78, 1000, 5, SESSION_RUNNING, false },
+		{ WIRE_UNKNOWN, 77, 999, 5, SESSION_RUNNING, false },
+		{ WIRE_UNKNOWN, 77, 1000, 6, SESSION_RUNNING, false },
+		{ WIRE_UNKNOWN, 77, 1000, 5, SESSION_LEAVING, false },
+		{ WIRE_RUNNING, 77, 1000, 5, SESSION_RUNNING, false },
+	};
+	uint8_t buf[WIRE_MSG_MAX];
+
+	(void)state;
+	session = (struct session){ .key = 77, .epoch = 1000, .job = 5 };
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct wire_status status = { .state = cases[i].says, .key = cases[i].key };
+		struct wire_msg msg = { .type = WIRE_STATUS,
+					.job = cases[i].job,
+					.epoch = cases[i].epoch };
+		const size_t len = wire_status_build(buf, &msg, &status, WIRE_PAD);
+
+		assert_int_equal(wire_parse(&msg, buf, len), WIRE_OK);
+		session.state = cases[i].ours;
+		assert_int_equal(failure_is_above(&session, &msg), cases[i].above);
+	}
+}
+
+/* A leaf that is gone goes by its first rank. */
+static void failure_over__gone(void **state)
+{
+	static const struct {
+		uint16_t rank;
+		const char *says;
+	} cases[] = {
+		{ 6, "rank 6 of 16 (this one) was taken for dead: its UDP port could not be "
+		     "reached from the switch 10.0.0.9:48880; " },
+		{ 4, "rank 4 of 16, or the switch 10.0.0.9:48880, is gone: no process answers; " },
+		{ 5, "rank 5 of 16 died: its process is gone; " },
+		{ 8, "rank 8 of 16, or the switch it is behind, is gone: no process answers; " },
+	};
+	struct failure failure = tree();
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct wire_status status = { .cause = WIRE_CAUSE_GONE,
+						    .wid_a = cases[i].rank };
+
+		assert_int_equal(failure_over(&failure, &status), TALLY_PEER);
+		assert_int_equal(strncmp(text, cases[i].says, strlen(cases[i].says)), 0);
+	}
+	config.rank = 4;
+	failure_over(&failure, &(struct wire_status){ .cause = WIRE_CAUSE_GONE, .wid_a = 4 });
+	assert_non_null(strstr(text, "the switch 10.0.0.9:48880 is gone, or was for a while; "));
 }
 
 static void failure_over__until_then_it_waited(void **state)
@@ -215,6 +282,8 @@ int main(void)
 		cmocka_unit_test(failure_join__who_did_not_come),
 		cmocka_unit_test(failure_join__what_does_not_fit),
 		cmocka_unit_test(failure_over__switches_that_restarted),
+		cmocka_unit_test(failure_is_above__of_our_epoch_alone),
+		cmocka_unit_test(failure_over__gone),
 		cmocka_unit_test(failure_over__until_then_it_waited),
 	};
 

@@ -99,6 +99,20 @@ static void faults_print__reads_back(void **state)
 	}
 }
 
+/* As in a topology file: with or without "bit". */
+static void faults_apply__rates(void **state)
+{
+	(void)state;
+	apply("1:rate=100M");
+	printed(0, false, "1:rate=100Mbit,dir=in");
+	apply("1:rate=1.5G");
+	printed(0, false, "1:rate=1500Mbit,dir=in");
+	apply("1:rate=1e1K");
+	printed(0, false, "1:rate=10Kbit,dir=in");
+	apply("1:rate=0");
+	printed(0, false, "1:loss=0,dir=in");
+}
+
 static void faults_print__cut(void **state)
 {
 	char text[8] = "xxxxxxx";
@@ -161,9 +175,12 @@ static const struct refusal refusals[] = {
 	{ "1:distance=0", "distance must be a number of packets from 1 to 1000, not \"0\"" },
 	{ "1:distance=1001", "distance must be" },
 	{ "1:distance=1.5", "distance must be" },
-	{ "1:rate=100", "rate must be from 1Kbit to 10000Gbit, as 100Mbit or 1.5Gbit" },
+	{ "1:rate=100",
+	  "rate must be from 1K to 10000G bits a second, as 100M, 100Mbit or 1.5G, or 0" },
 	{ "1:rate=999bit", "rate must be" },
 	{ "1:rate=10001Gbit", "rate must be" },
+	{ "1:rate=10001G", "rate must be" },
+	{ "1:rate=5m", "rate must be" },
 	{ "1:rate=5MB", "rate must be" },
 	{ "1:queue=0", "queue must be a number of packets from 1 to 1024, or bytes up to 64MB" },
 	{ "1:queue=1025", "queue must be" },
@@ -202,9 +219,10 @@ static void faults_apply__refusals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(faults_apply__every_key),	   TEST(faults_apply__others_stay),
-		TEST(faults_print__reads_back),	   TEST(faults_print__cut),
-		TEST(faults_apply__off_for_burst), TEST(faults_apply__refusals),
+		TEST(faults_apply__every_key),	TEST(faults_apply__others_stay),
+		TEST(faults_print__reads_back), TEST(faults_print__cut),
+		TEST(faults_apply__rates),	TEST(faults_apply__off_for_burst),
+		TEST(faults_apply__refusals),
 	};
 
 	return cmocka_run_group_tests_name("faults", tests, NULL, NULL);

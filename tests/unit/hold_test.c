@@ -187,6 +187,45 @@ static void hold_take__as_a_naive_list(void **state)
 	assert_int_equal(hold_count(&hold), 0);
 }
 
+/* Half as late; item 2 at once. */
+static uint64_t sooner(void *context, uint16_t item, uint64_t due_ns)
+{
+	unsigned *asked = context;
+
+	asked[item]++;
+	return item == 2 ? 1 : due_ns / 2;
+}
+
+/* What was due at the same time, or is now, keeps its order; what waits for others goes on doing so. */
+static void hold_retime__all_that_is_held(void **state)
+{
+	static const uint64_t times[] = { 501, 500, 900, 40, 41, 500 };
+	static const int order[] = { 2, 3, 4, 1, 5, 0 };
+	static const uint64_t due[] = { 1, 20, 20, 250, 250, 250 };
+	unsigned asked[8] = { 0 };
+
+	(void)state;
+	hold_retime(&hold, sooner, asked);
+	for (uint16_t i = 0; i < 6; i++)
+		assert_true(hold_put(&hold, i, times[i]));
+	assert_true(hold_put_late(&hold, 6, 10000, 1));
+	assert_true(hold_put_late(&hold, 7, 80000, 2));
+	hold_retime(&hold, sooner, asked);
+	for (unsigned i = 0; i < 8; i++)
+		assert_int_equal(asked[i], 1);
+	assert_int_equal(hold_count(&hold), 8);
+	for (unsigned i = 0; i < 6; i++) {
+		assert_int_equal(hold_due(&hold), due[i]);
+		assert_int_equal(hold_take(&hold, due[i]), order[i]);
+	}
+	assert_int_equal(hold_due(&hold), 5000);
+	assert_true(hold_put(&hold, 8, 3000));
+	assert_int_equal(hold_take(&hold, 3000), 8);
+	assert_int_equal(hold_take(&hold, 3000), 6);
+	assert_int_equal(hold_take(&hold, 39999), HOLD_NONE);
+	assert_int_equal(hold_take(&hold, 40000), 7);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, rig_open, rig_close)
 
 int main(void)
@@ -195,6 +234,7 @@ int main(void)
 		TEST(hold_take__by_time_then_in_order), TEST(hold_put_late__behind_others),
 		TEST(hold_put_late__not_for_ever),	TEST(hold_put__full),
 		TEST(hold_take__sequence_wraps),	TEST(hold_take__as_a_naive_list),
+		TEST(hold_retime__all_that_is_held),
 	};
 
 	return cmocka_run_group_tests_name("hold", tests, NULL, NULL);

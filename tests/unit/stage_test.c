@@ -391,6 +391,43 @@ static void stage__conserves_packets(void **state)
 		pkt_put(&pkt);
 }
 
+/* Another rate is one for those that wait as well; what is behind the queue already, on its long way, is not late again. */
+static void stage_retime__rate_changes(void **state)
+{
+	const uint64_t bits = 8 * (LEN + FRAME_HEADERS);
+
+	(void)state;
+	for (unsigned dir = 2; dir < 4; dir++) {
+		uint64_t start = lcore.now.now_ns;
+
+		faults("1:rate=1Kbit,delay=7ms");
+		for (unsigned n = 0; n < 60; n++)
+			put_at(SOCKET, dir % 2, n);
+		/* The first has left and is on its way, the second has not. */
+		lcore.now.now_ns = start + bits * MS + MS;
+		assert_int_equal(take_at(SOCKET, dir % 2, false), -1);
+		faults("1:rate=1Mbit");
+		assert_int_equal(stage_due(&lcore), start + bits * MS + 7 * MS);
+		start = lcore.now.now_ns;
+		put_at(SOCKET, dir % 2, 60);
+		lcore.now.now_ns = start + 6 * MS;
+		assert_int_equal(take_at(SOCKET, dir % 2, false), 0);
+		for (unsigned n = 1; n < 31; n++) {
+			lcore.now.now_ns = start + n * bits * 1000 + 7 * MS - 1;
+			assert_int_equal(take_at(SOCKET, dir % 2, false), -1);
+			lcore.now.now_ns++;
+			assert_int_equal(take_at(SOCKET, dir % 2, false), n);
+		}
+		faults("1:rate=0");
+		lcore.now.now_ns += 7 * MS;
+		for (unsigned n = 31; n < 61; n++)
+			assert_int_equal(take_at(SOCKET, dir % 2, false), n);
+		assert_int_equal(take_at(SOCKET, dir % 2, true), -1);
+		faults("1:delay=0");
+		assert_false(ports[SOCKET].in.impair.active);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, rig_open, rig_close)
 
 int main(void)
@@ -401,7 +438,7 @@ int main(void)
 		TEST(stage_put__lost),		 TEST(stage_put__corrupt),
 		TEST(stage_put__queue_full),	 TEST(stage_put__no_room),
 		TEST(stage_put__without_memory), TEST(stage_fini__gives_back_what_waits),
-		TEST(stage__conserves_packets),
+		TEST(stage__conserves_packets),	 TEST(stage_retime__rate_changes),
 	};
 
 	return cmocka_run_group_tests_name("stage", tests, NULL, NULL);

@@ -71,6 +71,26 @@ static void code_check(int want)
 	free(text);
 }
 
+/* How ranks end that are told to does not count; what one did before that does. */
+static void summary_print__time_is_up(void **state)
+{
+	(void)state;
+	run_make();
+	runner.failed = true;
+	runner.rank[1].given_up = true;
+	runner.rank[1].program.status = SIGTERM;
+	code_check(1);
+	runner.timed_out = true;
+	code_check(124);
+	runner.rank[0].program.status = EXITED_3;
+	code_check(3);
+	runner.rank[0].program.status = 0;
+	options.shell_host = "h1";
+	code_check(124);
+	options.shell_host = NULL;
+	runner.timed_out = runner.failed = false;
+}
+
 static void summary_print__tables(void **state)
 {
 	char *text;
@@ -201,6 +221,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(summary_print__tables),
 		cmocka_unit_test(summary_print__worst_rank_decides),
+		cmocka_unit_test(summary_print__time_is_up),
 		cmocka_unit_test(summary_print__interrupted_is_not_success),
 		cmocka_unit_test(summary_print__switch_that_failed_is_said),
 		cmocka_unit_test(summary_print__restarts_and_lost_totals),
