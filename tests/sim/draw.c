@@ -97,9 +97,12 @@ static void draw_links(struct world *w)
 static struct node *draw_node(struct world *w, enum node_kind kind, unsigned parent)
 {
 	struct node *node = &w->node[w->nr_nodes++];
-	void *mem = node->mem;
 
-	*node = (struct node){ .mem = mem, .kind = (uint8_t)kind, .parent = (uint8_t)parent };
+	*node = (struct node){ .mem = node->mem,
+			       .mem_size = node->mem_size,
+			       .pipe = node->pipe,
+			       .kind = (uint8_t)kind,
+			       .parent = (uint8_t)parent };
 	node->wall_ms = UINT64_C(1700000000000);
 	node->room = draw_coin(w, 16) ? 4 + sim_draw(w, 28) : SIM_INBOX;
 	node->service_ns = draw_coin(w, 2) ? 0 : sim_span(w, 30 * SIM_US);

@@ -205,7 +205,7 @@ static void lie_up(struct world *w, struct lie *lie)
 /* A packet that is on its way to the switch. */
 static void lie_replay(struct world *w, struct lie *lie)
 {
-	const struct event *event = &w->events[sim_draw(w, w->nr_events)];
+	const struct event *event = world_event_at(w, sim_draw(w, world_nr_events(w)));
 	const struct packet *p = &w->packets[event->arg];
 
 	if (event->type != EVENT_PACKET || p->to != lie->s.to || p->unreachable || p->foe ||

@@ -195,10 +195,11 @@ static uint64_t in_flight(const struct world *w, unsigned link, unsigned from)
 {
 	uint64_t nr = 0;
 
-	for (unsigned i = 0; i < w->nr_events; i++) {
-		const struct packet *p = &w->packets[w->events[i].arg];
+	for (unsigned i = 0; i < world_nr_events(w); i++) {
+		const struct event *event = world_event_at(w, i);
+		const struct packet *p = &w->packets[event->arg];
 
-		nr += w->events[i].type == EVENT_PACKET && p->link == link && p->from == from;
+		nr += event->type == EVENT_PACKET && p->link == link && p->from == from;
 	}
 	return nr;
 }

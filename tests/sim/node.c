@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "switch/core/agg.h"
 #include "tests/sim/mutant.h"
 
 struct pipe_time switch_time(const struct world *w, const struct node *node)
@@ -19,6 +20,35 @@ static void switch_count(struct world *w, const struct node *node)
 		w->counters[i] += pipe_counters(node->pipe)->v[i];
 }
 
+/* The tables by handle, which are most of a switch's memory: nothing but its jobs is in them. */
+static size_t switch_tables(const struct job_table *t)
+{
+	return JOB_HANDLES * sizeof(uint16_t) * (t->by_parent ? 2 : 1);
+}
+
+static void switch_forget(struct job_table *t)
+{
+	for (unsigned i = 0; i < t->jobs_max; i++) {
+		if (!t->jobs[i].used)
+			continue;
+		t->by_handle[t->jobs[i].handle] = 0;
+		if (t->by_parent)
+			t->by_parent[t->jobs[i].up.handle] = 0;
+	}
+}
+
+/* Its memory is zero again, as it has to be, whatever a life of it has left there. */
+static void switch_wipe(struct node *node)
+{
+	struct job_table *t = &node->pipe->agg.table;
+	uint8_t *mem = node->mem, *tables = (uint8_t *)t->by_handle;
+	size_t size = switch_tables(t);
+
+	switch_forget(t);
+	memset(tables + size, 0, node->mem_size - (size_t)(tables + size - mem));
+	memset(mem, 0, (size_t)(tables - mem));
+}
+
 void switch_boot(struct world *w, unsigned n)
 {
 	struct node *node = &w->node[n];
@@ -26,10 +56,12 @@ void switch_boot(struct world *w, unsigned n)
 
 	if (node->boots)
 		switch_count(w, node);
-	memset(node->mem, 0, pipe_size(&node->params));
+	if (node->pipe)
+		switch_wipe(node);
 	node->params.leaf = node->parent != SIM_NONE;
 	node->params.inc = sim_mix(w->seed << 32 ^ n << 16 ^ node->boots) | 1;
 	node->params.parent_from = WIRE_PORT;
+	node->mem_size = pipe_size(&node->params);
 	node->pipe = pipe_init(node->mem, &node->params, &now);
 	if (!node->pipe)
 		sim_fail(w, BY_SIZE, "switch %u: its parameters are refused", n);

@@ -44,6 +44,7 @@ enum {
 	SIM_ROOM = 320,	    /* bytes of the largest packet, rounded up */
 	SIM_PACKETS = 4096, /* in flight and in inboxes */
 	SIM_EVENTS = 8192,
+	SIM_QUEUE = 1024, /* events that are near */
 	SIM_INBOX = 256,    /* packets that wait at a process; a power of two */
 	SIM_MARKS = 17,	    /* words of bits, one for 32 elements of an operation */
 	SIM_EPOCHS = 64,    /* remembered */
@@ -124,6 +125,7 @@ struct node {
 	/* A switch. */
 	struct pipe *pipe;
 	void *mem;
+	size_t mem_size; /* of what its pipe uses */
 	struct pipe_params params;
 	uint64_t wall_ms;	   /* its wall clock at the beginning */
 	uint64_t down_ns;	   /* when it crashed */
@@ -229,7 +231,8 @@ struct act {
 	uint64_t for_ns;
 };
 
-#define SIM_ORDER 24 /* low bits of a key */
+#define SIM_ORDER 24	/* low bits of a key */
+#define SIM_NODE_BITS 7 /* of when a node has to run */
 
 enum event_type { EVENT_PACKET, EVENT_ACT, EVENT_BOOT, EVENT_RESUME, EVENT_HEAL, EVENT_CALM };
 
@@ -299,15 +302,19 @@ struct world {
 	uint8_t route[SIM_NODES][SIM_NODES]; /* link between two nodes, SIM_NONE: none */
 	struct sim_job job[SIM_JOBS];
 
-	/* A heap; the first lies so that four that are compared share a cache line. */
+	uint64_t ready[2];	  /* nodes that run now */
+	uint64_t wake[SIM_NODES]; /* when each has to run at the latest, << SIM_NODE_BITS | node */
+	uint64_t first;		  /* the first of these; 0: to be looked for */
+	/*
+	 * Events: those that are near, in order, and behind them one that is none; the others are a
+	 * heap, whose first lies so that four that are compared share a cache line.
+	 */
+	unsigned head, tail;
+	struct event queue[SIM_QUEUE + 1];
 	_Alignas(64) struct event pad[3];
 	struct event events[SIM_EVENTS + 4];
-	unsigned nr_events;
+	unsigned nr_events; /* of the heap */
 	uint32_t order;
-	uint64_t ready[2];	     /* nodes that run now */
-	uint64_t wake_ns[SIM_NODES]; /* when each has to run at the latest */
-	uint64_t first_ns;	     /* the first of these */
-	unsigned first;
 	struct packet packets[SIM_PACKETS];
 	uint16_t free[SIM_PACKETS];
 	unsigned nr_free;
@@ -374,11 +381,34 @@ struct result world_run(struct world *w);
 void world_open(struct world *w);
 void world_close(struct world *w);
 void world_event(struct world *w, const struct event *event, uint64_t at_ns);
-/* The node's process runs at this time at the latest. */
-void world_wake(struct world *w, unsigned node, uint64_t at_ns);
+/* Events there are now, and one of them. */
+static inline unsigned world_nr_events(const struct world *w)
+{
+	return w->tail - w->head + w->nr_events;
+}
+static inline const struct event *world_event_at(const struct world *w, unsigned i)
+{
+	return i < w->tail - w->head ? &w->queue[w->head + i]
+				     : &w->events[i - (w->tail - w->head)];
+}
 static inline void world_ready(struct world *w, unsigned node)
 {
 	w->ready[node / 64] |= UINT64_C(1) << node % 64;
+}
+/* The node's process runs at this time at the latest. */
+static inline void world_wake(struct world *w, unsigned node, uint64_t at_ns)
+{
+	uint64_t key = at_ns << SIM_NODE_BITS | node;
+
+	if (at_ns <= w->now_ns) {
+		world_ready(w, node);
+		return;
+	}
+	if (key >= w->wake[node] || at_ns >> (64 - SIM_NODE_BITS))
+		return;
+	w->wake[node] = key;
+	if (key < w->first)
+		w->first = key;
 }
 
 /* draw.c */

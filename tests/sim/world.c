@@ -10,6 +10,7 @@
 #include "tests/sim/mutant.h"
 
 static const uint64_t liveness_ns = 60 * SIM_SECOND; /* all is done so long after the last fault */
+static const uint64_t near_ns = 2 * SIM_MS;
 
 enum { SWITCH_SLOTS = 512, SWITCH_JOBS = 4 };
 
@@ -33,17 +34,55 @@ void sim_fail(struct world *w, enum checker by, const char *format, ...)
 	longjmp(w->failed, 1);
 }
 
-/* --- Events: a heap of four children ---------------------------------------------------------- */
+/* --- Events: a queue, and a heap of four children ---------------------------------------------- */
+
+static void world_empty(struct world *w)
+{
+	w->head = w->tail = 0;
+	w->queue[0].key = UINT64_MAX;
+}
+
+/* The queue begins where there is room behind it. */
+static void world_forward(struct world *w)
+{
+	w->tail -= w->head;
+	memmove(w->queue, w->queue + w->head, (w->tail + 1) * sizeof(w->queue[0]));
+	w->head = 0;
+}
+
+/* Whether the event is near, and belongs near the queue's end, where it is put then. */
+static bool world_enqueue(struct world *w, const struct event *e, uint64_t at_ns)
+{
+	unsigned i, low;
+
+	if (w->tail == SIM_QUEUE && w->head > SIM_QUEUE / 2)
+		world_forward(w);
+	if (at_ns - w->now_ns > near_ns || w->tail == SIM_QUEUE)
+		return false;
+	i = w->tail;
+	low = i - w->head > 12 ? i - 12 : w->head;
+	while (i > low && e->key < w->queue[i - 1].key)
+		i--;
+	if (i == low && i > w->head && e->key < w->queue[i - 1].key)
+		return false;
+	for (unsigned j = ++w->tail; j > i; j--)
+		w->queue[j] = w->queue[j - 1];
+	w->queue[i] = *e;
+	return true;
+}
 
 void world_event(struct world *w, const struct event *event, uint64_t at_ns)
 {
 	struct event e = *event;
-	unsigned i = w->nr_events++;
+	unsigned i = w->nr_events;
 
 	if (i == SIM_EVENTS || w->order >> SIM_ORDER)
 		sim_fail(w, BY_SIZE, "more than %d events at once, or 2^%d in all", SIM_EVENTS,
 			 SIM_ORDER);
 	e.key = at_ns << SIM_ORDER | w->order++;
+	if (world_enqueue(w, &e, at_ns))
+		return;
+	w->nr_events++;
 	for (; i && e.key < w->events[(i - 1) / 4].key; i = (i - 1) / 4)
 		w->events[i] = w->events[(i - 1) / 4];
 	w->events[i] = e;
@@ -58,8 +97,8 @@ static unsigned world_least(const struct event *e, unsigned first)
 	return e[b].key < e[a].key ? b : a;
 }
 
-/* The hole goes down to where there are no children, and up again to where the last one fits. */
-static struct event world_next(struct world *w)
+/* Of the heap: the hole goes down to where there are no children, and up to where the last one fits. */
+static struct event world_pop(struct world *w)
 {
 	struct event *e = w->events, first = e[0], last = e[--w->nr_events];
 	unsigned i = 0;
@@ -78,39 +117,39 @@ static struct event world_next(struct world *w)
 	return first;
 }
 
-/* --- Processes -------------------------------------------------------------------------------- */
-
-void world_wake(struct world *w, unsigned n, uint64_t at_ns)
+static struct event world_next(struct world *w)
 {
-	if (at_ns <= w->now_ns) {
-		world_ready(w, n);
-		return;
-	}
-	if (at_ns >= w->wake_ns[n])
-		return;
-	w->wake_ns[n] = at_ns;
-	if (at_ns < w->first_ns) {
-		w->first_ns = at_ns;
-		w->first = n;
-	}
+	struct event first = w->queue[w->head];
+
+	if (w->events[0].key < first.key)
+		return world_pop(w);
+	if (++w->head == w->tail)
+		world_empty(w);
+	return first;
 }
+
+/* --- Processes -------------------------------------------------------------------------------- */
 
 static void world_sleep(struct world *w, unsigned n)
 {
-	uint64_t first_ns = UINT64_MAX;
-	unsigned first = 0;
+	if (w->wake[n] == w->first)
+		w->first = 0;
+	w->wake[n] = UINT64_MAX;
+}
 
-	w->wake_ns[n] = UINT64_MAX;
-	if (n != w->first)
-		return;
-	for (unsigned i = 0; i < w->nr_nodes; i++) {
-		bool earlier = w->wake_ns[i] < first_ns;
+/* When the first process has to run, and which. */
+static uint64_t world_first(struct world *w)
+{
+	uint64_t a = UINT64_MAX, b = a;
 
-		first = earlier ? i : first;
-		first_ns = earlier ? w->wake_ns[i] : first_ns;
+	if (w->first)
+		return w->first;
+	for (unsigned i = 0; i < w->nr_nodes; i += 2) {
+		a = w->wake[i] < a ? w->wake[i] : a;
+		b = w->wake[i + 1] < b ? w->wake[i + 1] : b;
 	}
-	w->first = first;
-	w->first_ns = first_ns;
+	w->first = a < b ? a : b;
+	return w->first;
 }
 
 static void world_process(struct world *w, unsigned n)
@@ -119,8 +158,7 @@ static void world_process(struct world *w, unsigned n)
 
 	if (!node->up || node->paused)
 		return;
-	if (w->wake_ns[n] != UINT64_MAX)
-		world_sleep(w, n);
+	world_sleep(w, n);
 	if (node->kind == NODE_SWITCH)
 		switch_run(w, n);
 	else if (node->kind == NODE_HOST)
@@ -194,15 +232,20 @@ static void world_waits(struct world *w)
 static void world_advance(struct world *w)
 {
 	struct event event;
+	uint64_t first, next;
+	unsigned n;
 
 	w->nr_steps++;
-	if (w->first_ns < w->events[0].key >> SIM_ORDER) {
-		w->now_ns = w->first_ns;
-		world_ready(w, w->first);
-		world_sleep(w, w->first);
+	first = world_first(w);
+	next = w->events[0].key < w->queue[w->head].key ? w->events[0].key : w->queue[w->head].key;
+	if (first >> SIM_NODE_BITS < next >> SIM_ORDER) {
+		w->now_ns = first >> SIM_NODE_BITS;
+		n = first & ((1U << SIM_NODE_BITS) - 1);
+		world_ready(w, n);
+		world_sleep(w, n);
 		return;
 	}
-	if (!w->nr_events)
+	if (!world_nr_events(w))
 		sim_fail(w, BY_LIVENESS, "nothing happens any more");
 	event = world_next(w);
 	w->now_ns = event.key >> SIM_ORDER;
@@ -235,8 +278,9 @@ static void world_reset(struct world *w)
 		w->events[--w->nr_events].key = UINT64_MAX;
 	w->order = 0;
 	w->ready[0] = w->ready[1] = 0;
-	memset(w->wake_ns, 0xff, sizeof(w->wake_ns));
-	w->first_ns = UINT64_MAX;
+	world_empty(w);
+	memset(w->wake, 0xff, sizeof(w->wake));
+	w->first = 0;
 	memset(w->counters, 0, sizeof(w->counters));
 	memset(w->seen, 0, sizeof(w->seen));
 	w->nr_epochs = 0;
@@ -308,6 +352,8 @@ void world_open(struct world *w)
 			w->job[j].rank[r].coll = memory(coll_size(&cp));
 	for (unsigned n = 0; n < SIM_NODES; n++)
 		w->node[n].mem = n < SIM_SWITCHES ? memory(pipe_size(&pp)) : NULL;
+	for (unsigned n = 0; n < SIM_SWITCHES; n++)
+		memset(w->node[n].mem, 0, pipe_size(&pp));
 	for (unsigned i = 0; i < SIM_EVENTS + 4; i++)
 		w->events[i].key = UINT64_MAX;
 	mutant_open(w);
