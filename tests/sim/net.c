@@ -6,15 +6,13 @@
 
 #include "tests/sim/mutant.h"
 
-enum { MILLION = 1000000 };
-
 /* Several chances from one random number: 20 bits of it each. */
-static bool chance(uint64_t *random, uint32_t millionths)
+static bool chance(uint64_t *random, uint32_t of)
 {
 	uint32_t bits = (uint32_t)*random & 0xfffff;
 
 	*random >>= 20;
-	return (uint64_t)bits * MILLION >> 20 < millionths;
+	return bits < of;
 }
 
 static bool burst_loses(struct world *w, struct way *way)
@@ -43,8 +41,10 @@ static bool queue_enter(struct world *w, struct way *way, size_t len, uint64_t *
 	return true;
 }
 
+/* --- Corruption that the UDP checksum does not show ------------------------------------------- */
+
 /* Two words change places: the one's complement sum stays as it is. */
-static void corrupt(struct world *w, struct packet *p)
+static void flip_words(struct world *w, struct packet *p)
 {
 	uint32_t words = p->len / 2, a = sim_draw(w, words), b = sim_draw(w, words);
 	uint8_t saved[2];
@@ -55,10 +55,65 @@ static void corrupt(struct world *w, struct packet *p)
 	memcpy(p->data + 2 * b, saved, 2);
 }
 
+/*
+ * What a CRC32C is bound to find in so short a message: up to five bits, or any number of them
+ * within four bytes.
+ */
+static void flip_bits(struct world *w, struct packet *p)
+{
+	uint8_t *at = p->data + sim_draw(w, p->len - 7);
+
+	p->flipped = true;
+	w->seen[SEEN_FLIP] = true;
+	if (draw_coin(w, 3)) {
+		wire_put32(at, wire_get32(at) ^ ((uint32_t)sim_random(w) | 1));
+		return;
+	}
+	for (unsigned nr = 1 + sim_draw(w, 5); nr; nr--) {
+		uint32_t bit = sim_draw(w, 8 * p->len);
+
+		p->data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+}
+
+/* Whether it is of a job with CHECK, by its length. */
+static bool flip_may(const struct packet *p)
+{
+	return p->len % WIRE_PAD == (WIRE_HEADER + WIRE_CRC) % WIRE_PAD &&
+	       (SIM_SEALED >> (p->data[0] & 15) & 1) && !p->foe;
+}
+
+/* --- Sending ---------------------------------------------------------------------------------- */
+
+uint8_t *net_room(struct world *w)
+{
+	return w->nr_free ? w->packets[w->free[w->nr_free - 1]].data : w->spare;
+}
+
+/* What else may happen to a packet; when it arrives. */
+static uint64_t copy_fate(struct world *w, struct way *way, struct packet *p, uint64_t at_ns)
+{
+	uint64_t random = sim_random(w);
+
+	p->corrupt = chance(&random, way->corrupt);
+	if (chance(&random, way->reorder)) {
+		at_ns += sim_span(w, way->reorder_ns);
+		way->reordered++;
+	}
+	if (chance(&random, way->flip) && !p->corrupt && flip_may(p))
+		flip_bits(w, p);
+	if (way->jitter_ns) {
+		at_ns += sim_span(w, way->jitter_ns);
+		way->delayed++;
+	}
+	if (p->corrupt && w->mutant == MUTANT_CORRUPT)
+		flip_words(w, p);
+	return at_ns;
+}
+
 static void copy_send(struct world *w, const struct sending *s, struct way *way, uint64_t at_ns)
 {
 	struct packet *p;
-	uint64_t random = sim_random(w);
 
 	if (!w->nr_free || w->nr_events + 256 > SIM_EVENTS) {
 		way->lost[LOST_ROOM]++;
@@ -73,36 +128,23 @@ static void copy_send(struct world *w, const struct sending *s, struct way *way,
 	p->dst_port = s->dst_port;
 	p->unreachable = s->unreachable;
 	p->foe = s->foe;
-	p->corrupt = chance(&random, way->corrupt);
+	p->corrupt = p->flipped = false;
 	p->len = (uint32_t)s->len;
-	memcpy(p->data, s->data, s->len);
+	if (s->data != p->data)
+		memcpy(p->data, s->data, s->len);
 	at_ns += way->delay_ns;
-	if (chance(&random, way->reorder)) {
-		at_ns += sim_span(w, way->reorder_ns);
-		way->reordered++;
-	}
-	if (way->jitter_ns) {
-		at_ns += sim_span(w, way->jitter_ns);
-		way->delayed++;
-	}
-	if (p->corrupt && w->traits.unseen)
-		corrupt(w, p);
+	if (!way->plain)
+		at_ns = copy_fate(w, way, p, at_ns);
 	world_event(w, &(struct event){ .type = EVENT_PACKET, .arg = (uint16_t)(p - w->packets) },
 		    at_ns);
 }
 
-void net_send(struct world *w, const struct sending *s)
+/* Lost, or sent, perhaps twice. */
+static void net_try(struct world *w, const struct sending *s, struct way *way)
 {
-	struct link *link = &w->link[w->route[s->from][s->to]];
-	struct way *way = &link->way[link->node[1] == s->from];
 	uint64_t random = sim_random(w), at_ns = w->now_ns;
 	unsigned copies = 1;
 
-	if (s->len > SIM_ROOM)
-		sim_fail(w, BY_WIRE, "a message of %zu bytes, more than was agreed", s->len);
-	if (++w->packets_sent > SIM_MOST)
-		sim_fail(w, BY_LIVENESS, "more than %d packets", SIM_MOST);
-	way->sent++;
 	if (chance(&random, way->dup)) {
 		way->duped++;
 		copies++;
@@ -121,10 +163,23 @@ void net_send(struct world *w, const struct sending *s)
 	}
 }
 
-void net_give_back(struct world *w, const struct packet *p)
+void net_send(struct world *w, const struct sending *s)
 {
-	w->free[w->nr_free++] = (uint16_t)(p - w->packets);
+	struct link *link = &w->link[w->route[s->from][s->to]];
+	struct way *way = &link->way[link->node[1] == s->from];
+
+	if (s->len > SIM_ROOM)
+		sim_fail(w, BY_WIRE, "a message of %zu bytes, more than was agreed", s->len);
+	if (++w->packets_sent > SIM_MOST)
+		sim_fail(w, BY_LIVENESS, "more than %d packets", SIM_MOST);
+	way->sent++;
+	if (way->plain && !way->cut)
+		copy_send(w, s, way, w->now_ns);
+	else
+		net_try(w, s, way);
 }
+
+/* --- Arriving --------------------------------------------------------------------------------- */
 
 /* Whether a process listens where the packet goes to. */
 static bool heard(struct world *w, const struct packet *p)
@@ -135,7 +190,7 @@ static bool heard(struct world *w, const struct packet *p)
 		return false;
 	if (p->unreachable)
 		return true;
-	return p->dst_port == (node->kind == NODE_HOST ? host_rank(w, p->to)->port : WIRE_PORT);
+	return p->dst_port == node->port;
 }
 
 static void answer_unreachable(struct world *w, const struct packet *p)
@@ -173,14 +228,6 @@ void net_arrive(struct world *w, unsigned packet)
 		return;
 	}
 	net_give_back(w, p);
-}
-
-struct packet *net_take(struct world *w, struct node *node)
-{
-	if (node->head == node->tail)
-		return NULL;
-	node->processed++;
-	return &w->packets[node->inbox[node->head++ & (SIM_INBOX - 1)]];
 }
 
 void net_flush(struct world *w, struct node *node)

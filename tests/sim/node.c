@@ -206,6 +206,8 @@ static void switch_burst(struct world *w, unsigned n, struct pipe_pkt *pkts, uns
 		nr = 0;
 	if (nr)
 		pipe_input(node->pipe, pkts, nr, &now);
+	if (w->traits.spoils && nr)
+		chaos_spoil(w, n);
 	switch_check_burst(w, n, pkts, nr);
 	node->rx += nr;
 	if (w->mutant == MUTANT_MISCOUNT && nr && sim_draw(w, 50) == 0)

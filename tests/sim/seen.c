@@ -78,6 +78,7 @@ static void seen_job(struct world *w, const struct sim_job *job)
 	w->seen[SEEN_RANKS_9] |= world > 8 && world < 32;
 	w->seen[SEEN_RANKS_32] |= world > 31 && world < 64;
 	w->seen[SEEN_RANKS_64] |= world == 64;
+	w->seen[SEEN_CHECK] |= job->check;
 	w->seen[SEEN_S_1] |= job->slots == 1;
 	w->seen[SEEN_S_SMALL] |= job->slots > 1 && job->slots < 5;
 	for (unsigned r = 0; r < world; r++) {

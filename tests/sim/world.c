@@ -203,14 +203,6 @@ static void world_step(struct world *w, const struct event *event)
 
 /* --- A run ------------------------------------------------------------------------------------ */
 
-static bool world_done(const struct world *w)
-{
-	for (unsigned j = 0; j < w->nr_jobs; j++)
-		if (!w->job[j].done)
-			return false;
-	return true;
-}
-
 static void world_waits(struct world *w)
 {
 	char text[200] = "";
@@ -252,13 +244,23 @@ static void world_advance(struct world *w)
 	world_step(w, &event);
 }
 
+/* So many packets have been sent that the run has to come to its end. */
+static void world_alarm(struct world *w)
+{
+	if (!w->calm)
+		chaos_calm(w);
+	if (w->packets_sent > w->last && !w->closing)
+		chaos_close(w);
+	w->alarm = w->closing ? SIM_MOST : w->last;
+}
+
 static void world_events(struct world *w)
 {
-	while (!world_done(w)) {
+	while (w->undone) {
 		world_advance(w);
 		world_processes(w);
-		if (!w->calm && w->packets_sent > w->budget)
-			chaos_calm(w);
+		if (w->packets_sent > w->alarm)
+			world_alarm(w);
 		if (w->calm && w->now_ns > w->calm_ns + liveness_ns)
 			world_waits(w);
 	}
@@ -271,7 +273,9 @@ static void world_reset(struct world *w)
 
 	w->rng = sim_mix(seed * UINT64_C(0xd1342543de82ef95) + 1);
 	w->now_ns = SIM_SECOND;
-	w->calm = w->switch_crashed = w->tight = false;
+	w->calm = w->switch_crashed = w->tight = w->closing = false;
+	w->spoilt = (struct spoilt){ .epoch = 0 };
+	w->undone = 0;
 	w->calm_ns = 0;
 	w->nr_acts = w->nr_nodes = w->nr_switches = w->nr_links = w->nr_jobs = w->nr_foes = 0;
 	while (w->nr_events)
@@ -312,6 +316,7 @@ struct result world_run(struct world *w)
 		seen_collect(w);
 		mutant_check(w);
 	}
+	result.closed = w->closing;
 	result.failed = w->why[0] != '\0';
 	result.by = w->by;
 	memcpy(result.why, w->why, sizeof(result.why));
