@@ -72,7 +72,8 @@ static void draw_link(struct world *w, unsigned a, unsigned b, const struct way 
 	*link = (struct link){ .node = { (uint8_t)a, (uint8_t)b } };
 	link->way[0] = common ? common[0] : draw_way(w);
 	link->way[1] = common ? common[1] : draw_way(w);
-	w->route[a][b] = w->route[b][a] = (uint8_t)w->nr_links++;
+	w->route[a][b] = (uint8_t)(2 * w->nr_links);
+	w->route[b][a] = (uint8_t)(2 * w->nr_links++ + 1);
 }
 
 static struct way quiet(struct world *w)

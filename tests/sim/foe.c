@@ -266,7 +266,7 @@ static struct flow foe_flow(const struct world *w, unsigned n, uint16_t port)
 {
 	return (struct flow){ .ip = SIM_IP + n,
 			      .udp_port = port,
-			      .port = w->route[n][w->node[n].parent],
+			      .port = w->route[n][w->node[n].parent] / 2,
 			      .mac = { 2, 0, 0, 0, 0, (uint8_t)n } };
 }
 

@@ -122,7 +122,7 @@ static void copy_send(struct world *w, const struct sending *s, struct way *way,
 	p = &w->packets[w->free[--w->nr_free]];
 	p->from = s->from;
 	p->to = s->to;
-	p->link = w->route[s->from][s->to];
+	p->route = w->route[s->from][s->to];
 	p->as = s->as ? (uint8_t)(s->as - 1) : s->from;
 	p->src_port = s->src_port;
 	p->dst_port = s->dst_port;
@@ -163,10 +163,14 @@ static void net_try(struct world *w, const struct sending *s, struct way *way)
 	}
 }
 
+static struct way *net_way(struct world *w, unsigned route)
+{
+	return &w->link[route / 2].way[route % 2];
+}
+
 void net_send(struct world *w, const struct sending *s)
 {
-	struct link *link = &w->link[w->route[s->from][s->to]];
-	struct way *way = &link->way[link->node[1] == s->from];
+	struct way *way = net_way(w, w->route[s->from][s->to]);
 
 	if (s->len > SIM_ROOM)
 		sim_fail(w, BY_WIRE, "a message of %zu bytes, more than was agreed", s->len);
@@ -210,10 +214,9 @@ static void answer_unreachable(struct world *w, const struct packet *p)
 void net_arrive(struct world *w, unsigned packet)
 {
 	struct packet *p = &w->packets[packet];
-	struct link *link = &w->link[p->link];
 	struct node *node = &w->node[p->to];
 
-	link->way[link->node[1] == p->from].delivered++;
+	net_way(w, p->route)->delivered++;
 	trace_packet(w, "", p);
 	if (p->corrupt) {
 		node->bad_checksum++;
@@ -238,7 +241,7 @@ void net_flush(struct world *w, struct node *node)
 	}
 }
 
-static uint64_t in_flight(const struct world *w, unsigned link, unsigned from)
+static uint64_t in_flight(const struct world *w, unsigned route)
 {
 	uint64_t nr = 0;
 
@@ -246,7 +249,7 @@ static uint64_t in_flight(const struct world *w, unsigned link, unsigned from)
 		const struct event *event = world_event_at(w, i);
 		const struct packet *p = &w->packets[event->arg];
 
-		nr += event->type == EVENT_PACKET && p->link == link && p->from == from;
+		nr += event->type == EVENT_PACKET && p->route == route;
 	}
 	return nr;
 }
@@ -259,7 +262,7 @@ void net_check(struct world *w)
 	for (unsigned i = 0; i < 2 * w->nr_links; i++) {
 		const struct link *link = &w->link[i / 2];
 		const struct way *way = &link->way[i % 2];
-		uint64_t out = way->delivered + in_flight(w, i / 2, link->node[i % 2]);
+		uint64_t out = way->delivered + in_flight(w, i);
 
 		for (unsigned l = 0; l < LOST_NR; l++)
 			out += way->lost[l];

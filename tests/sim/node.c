@@ -37,16 +37,22 @@ static void switch_forget(struct job_table *t)
 	}
 }
 
-/* Its memory is zero again, as it has to be, whatever a life of it has left there. */
+/*
+ * Its memory is zero again, as it has to be, whatever a life of it has left there.  Two parts of it
+ * are large and mostly untouched: tables by handle, and the queue of what it has to say.
+ */
 static void switch_wipe(struct node *node)
 {
+	struct outbox *outbox = &node->pipe->agg.outbox;
 	struct job_table *t = &node->pipe->agg.table;
-	uint8_t *mem = node->mem, *tables = (uint8_t *)t->by_handle;
-	size_t size = switch_tables(t);
+	uint8_t *mem = node->mem, *end = mem + node->mem_size, *at = (uint8_t *)t->by_handle;
+	size_t tables = switch_tables(t), said = outbox->tail > outbox->head ? outbox->tail : outbox->head;
 
 	switch_forget(t);
-	memset(tables + size, 0, node->mem_size - (size_t)(tables + size - mem));
-	memset(mem, 0, (size_t)(tables - mem));
+	memset(at + tables, 0, (size_t)(end - at) - tables);
+	said = said < OUTBOX_MAX ? said : OUTBOX_MAX;
+	memset(outbox->sources, 0, (size_t)(at - (uint8_t *)outbox->sources));
+	memset(mem, 0, (size_t)((uint8_t *)&outbox->entries[said] - mem));
 }
 
 void switch_boot(struct world *w, unsigned n)
@@ -68,7 +74,7 @@ void switch_boot(struct world *w, unsigned n)
 	if (node->params.leaf)
 		pipe_set_parent(node->pipe, &(struct flow){ .ip = SIM_IP + node->parent,
 							    .udp_port = WIRE_PORT,
-							    .port = w->route[n][node->parent] });
+							    .port = w->route[n][node->parent] / 2 });
 	node->up = true;
 	node->paused = false;
 	node->rx = 0;
@@ -236,7 +242,7 @@ static unsigned switch_collect(struct world *w, unsigned n, struct pipe_pkt *pkt
 						.cap = SIM_ROOM,
 						.flow = { .ip = SIM_IP + p->as,
 							  .udp_port = p->src_port,
-							  .port = p->link,
+							  .port = p->route / 2,
 							  .mac = { 2, 0, 0, 0, 0, p->from } },
 						.cookie = p };
 	}

@@ -53,6 +53,7 @@ enum {
 	SIM_ABORTS = 4,	  /* of a rank, remembered */
 	SIM_MOST = 5000,  /* packets of a run */
 	SIM_CROWD = 20,	  /* ranks, above which a run has few operations */
+	SIM_GROUP = 8,	  /* nodes that are looked at together, for which has to run */
 	SIM_NONE = 0xff,
 	/* What a job with CHECK seals, and corruption that no other checksum sees may change. */
 	SIM_SEALED = 1 << WIRE_DATA | 1 << WIRE_RESULT,
@@ -81,7 +82,8 @@ enum checker {
 
 struct packet {
 	_Alignas(64) uint8_t data[SIM_ROOM];
-	uint8_t from, to, link; /* nodes */
+	uint8_t from, to; /* nodes */
+	uint8_t route;	  /* 2 * link + way */
 	uint8_t as;		/* the node whose address it has, mostly from */
 	bool corrupt;
 	bool flipped;	  /* corrupt, and the UDP checksum does not show it */
@@ -95,20 +97,22 @@ enum lost { LOST_CHANCE, LOST_BURST, LOST_CUT, LOST_QUEUE, LOST_ROOM, LOST_NR };
 
 /* One direction of a link.  Probabilities in 2^-20. */
 struct way {
-	bool plain; /* nothing happens to packets but delay */
+	/* A cache line of what each packet needs. */
+	_Alignas(64) bool plain; /* nothing happens to packets but delay */
 	bool bursting, cut;
 	uint32_t loss, dup, reorder, corrupt, flip;
+	uint64_t delay_ns, sent, delivered;
+	uint64_t byte_ns; /* 0: no limit of the rate */
+	uint64_t jitter_ns, reorder_ns;
 	uint32_t burst_enter, burst_leave, burst_loss;
-	uint64_t delay_ns, jitter_ns, reorder_ns;
-	uint64_t byte_ns;  /* 0: no limit of the rate */
 	uint64_t queue_ns; /* what does not fit the queue is lost */
 	uint64_t free_ns;  /* when the queue is empty */
-	uint64_t sent, duped, reordered, delayed, lost[LOST_NR], delivered;
+	uint64_t duped, reordered, delayed, lost[LOST_NR];
 };
 
 struct link {
-	uint8_t node[2];
 	struct way way[2]; /* from node[i] */
+	uint8_t node[2];
 };
 
 /* --- Nodes ------------------------------------------------------------------------------------ */
@@ -116,7 +120,7 @@ struct link {
 enum node_kind { NODE_HOST, NODE_SWITCH, NODE_FOE };
 
 struct node {
-	uint8_t kind;
+	_Alignas(64) uint8_t kind;
 	uint8_t parent; /* switch that it hangs on, SIM_NONE: none */
 	uint8_t job;	/* of a host; of a foe its number */
 	uint8_t rank;
@@ -322,12 +326,13 @@ struct world {
 	struct foe foe[SIM_FOES];
 	struct node node[SIM_NODES];
 	struct link link[SIM_LINKS];
-	uint8_t route[SIM_NODES][SIM_NODES]; /* link between two nodes, SIM_NONE: none */
+	uint8_t route[SIM_NODES][SIM_NODES]; /* 2 * link + way between two nodes, SIM_NONE: none */
 	struct sim_job job[SIM_JOBS];
 
 	uint64_t ready[2];	  /* nodes that run now */
-	uint64_t wake[SIM_NODES]; /* when each has to run at the latest, << SIM_NODE_BITS | node */
-	uint64_t first;		  /* the first of these; 0: to be looked for */
+	/* When each has to run at the latest, << SIM_NODE_BITS | node; the first of a group. */
+	_Alignas(64) uint64_t wake[SIM_NODES + SIM_GROUP], group[SIM_NODES / SIM_GROUP + 1];
+	uint32_t stale; /* groups whose first is to be looked for */
 	/*
 	 * Events: those that are near, in order, and behind them one that is none; the others are a
 	 * heap, whose first lies so that four that are compared share a cache line.
@@ -432,8 +437,8 @@ static inline void world_wake(struct world *w, unsigned node, uint64_t at_ns)
 	if (key >= w->wake[node] || at_ns >> (64 - SIM_NODE_BITS))
 		return;
 	w->wake[node] = key;
-	if (key < w->first)
-		w->first = key;
+	if (key < w->group[node / SIM_GROUP])
+		w->group[node / SIM_GROUP] = key;
 }
 
 /* draw.c */

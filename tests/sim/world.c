@@ -132,24 +132,28 @@ static struct event world_next(struct world *w)
 
 static void world_sleep(struct world *w, unsigned n)
 {
-	if (w->wake[n] == w->first)
-		w->first = 0;
+	w->stale |= (uint32_t)(w->wake[n] == w->group[n / SIM_GROUP]) << n / SIM_GROUP;
 	w->wake[n] = UINT64_MAX;
+}
+
+static uint64_t least(const uint64_t *of, unsigned nr)
+{
+	uint64_t a = UINT64_MAX;
+
+	for (unsigned i = 0; i < nr; i++)
+		a = of[i] < a ? of[i] : a;
+	return a;
 }
 
 /* When the first process has to run, and which. */
 static uint64_t world_first(struct world *w)
 {
-	uint64_t a = UINT64_MAX, b = a;
+	for (; w->stale; w->stale &= w->stale - 1) {
+		unsigned group = (unsigned)__builtin_ctz(w->stale);
 
-	if (w->first)
-		return w->first;
-	for (unsigned i = 0; i < w->nr_nodes; i += 2) {
-		a = w->wake[i] < a ? w->wake[i] : a;
-		b = w->wake[i + 1] < b ? w->wake[i + 1] : b;
+		w->group[group] = least(&w->wake[group * SIM_GROUP], SIM_GROUP);
 	}
-	w->first = a < b ? a : b;
-	return w->first;
+	return least(w->group, (w->nr_nodes + SIM_GROUP - 1) / SIM_GROUP);
 }
 
 static void world_process(struct world *w, unsigned n)
@@ -284,7 +288,8 @@ static void world_reset(struct world *w)
 	w->ready[0] = w->ready[1] = 0;
 	world_empty(w);
 	memset(w->wake, 0xff, sizeof(w->wake));
-	w->first = 0;
+	memset(w->group, 0xff, sizeof(w->group));
+	w->stale = 0;
 	memset(w->counters, 0, sizeof(w->counters));
 	memset(w->seen, 0, sizeof(w->seen));
 	w->nr_epochs = 0;
