@@ -113,7 +113,7 @@ static struct node *draw_node(struct world *w, enum node_kind kind, unsigned par
 	node->port = WIRE_PORT;
 	node->wall_ms = UINT64_C(1700000000000);
 	node->room = draw_coin(w, 16) ? 4 + sim_draw(w, 28) : SIM_INBOX;
-	node->service_ns = draw_coin(w, 2) ? 0 : sim_span(w, 30 * SIM_US);
+	node->service_ns = draw_coin(w, 4) ? 0 : sim_span(w, 30 * SIM_US);
 	if (kind == NODE_HOST && draw_coin(w, 24))
 		node->service_ns = sim_span(w, 5 * SIM_MS);
 	return node;
@@ -306,6 +306,17 @@ static void draw_spoils(struct world *w)
 		w->traits.spoils = 1 + sim_draw(w, 1U << sim_draw(w, 10));
 }
 
+/* P that some rank wants. */
+static unsigned draw_largest(const struct world *w)
+{
+	unsigned p = WIRE_P_MIN;
+
+	for (unsigned j = 0; j < w->nr_jobs; j++)
+		for (unsigned r = 0; r < w->job[j].world; r++)
+			p = w->job[j].want_p[r] > p ? w->job[j].want_p[r] : p;
+	return p;
+}
+
 /* Room for all jobs, or, in a tight world, not even for that. */
 static void draw_pool(struct world *w)
 {
@@ -326,7 +337,7 @@ static void draw_pool(struct world *w)
 	w->tight = w->nr_jobs > 1 && w->nr_switches == 1 && draw_coin(w, 4);
 	params.slots_max = w->tight ? most : slots;
 	params.strict_ports = draw_coin(w, 4);
-	params.values_bytes = (size_t)params.slots_max * 2 * SIM_P;
+	params.values_bytes = (size_t)params.slots_max * 2 * draw_largest(w);
 	for (unsigned n = 0; n < w->nr_switches; n++)
 		w->node[n].params = params;
 }

@@ -149,8 +149,8 @@ static void switch_check_epochs(struct world *w, unsigned n, const struct pipe_p
 		    pkt->len >= WIRE_HEADER + WIRE_BODY; /* else of another version */
 
 	for (unsigned i = 0; i < SIM_TABLE; i++) {
-		const struct job *job = pipe_job(node->pipe, i);
-		uint64_t epoch = job ? job->epoch : 0;
+		const struct job *job = &node->pipe->agg.table.jobs[i];
+		uint64_t epoch = job->used ? job->epoch : 0;
 
 		if (epoch == node->given[i])
 			continue;

@@ -332,6 +332,7 @@ struct world {
 	uint64_t ready[2];	  /* nodes that run now */
 	/* When each has to run at the latest, << SIM_NODE_BITS | node; the first of a group. */
 	_Alignas(64) uint64_t wake[SIM_NODES + SIM_GROUP], group[SIM_NODES / SIM_GROUP + 1];
+	uint64_t first; /* of all; 0: to be looked for */
 	uint32_t stale; /* groups whose first is to be looked for */
 	/*
 	 * Events: those that are near, in order, and behind them one that is none; the others are a
@@ -439,6 +440,8 @@ static inline void world_wake(struct world *w, unsigned node, uint64_t at_ns)
 	w->wake[node] = key;
 	if (key < w->group[node / SIM_GROUP])
 		w->group[node / SIM_GROUP] = key;
+	if (key < w->first)
+		w->first = key;
 }
 
 /* draw.c */

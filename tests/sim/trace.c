@@ -10,11 +10,9 @@
 
 static void trace_hash(struct world *w, uint64_t a, uint64_t b)
 {
-	uint64_t z = w->trace.hash * 3 + a;
+	uint64_t z = (w->trace.hash ^ a) * UINT64_C(0xbf58476d1ce4e5b9) + b;
 
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9) + b;
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	w->trace.hash = z ^ z >> 31;
+	w->trace.hash = z ^ z >> 29;
 }
 
 static char node_letter(const struct world *w, unsigned n)

@@ -50,23 +50,19 @@ static void world_forward(struct world *w)
 	w->head = 0;
 }
 
-/* Whether the event is near, and belongs near the queue's end, where it is put then. */
+/* Whether the event is near: it is in the queue then, most often not far from its end. */
 static bool world_enqueue(struct world *w, const struct event *e, uint64_t at_ns)
 {
-	unsigned i, low;
+	unsigned i;
 
 	if (w->tail == SIM_QUEUE && w->head > SIM_QUEUE / 2)
 		world_forward(w);
 	if (at_ns - w->now_ns > near_ns || w->tail == SIM_QUEUE)
 		return false;
-	i = w->tail;
-	low = i - w->head > 12 ? i - 12 : w->head;
-	while (i > low && e->key < w->queue[i - 1].key)
-		i--;
-	if (i == low && i > w->head && e->key < w->queue[i - 1].key)
-		return false;
-	for (unsigned j = ++w->tail; j > i; j--)
-		w->queue[j] = w->queue[j - 1];
+	i = w->tail++;
+	w->queue[i + 1].key = UINT64_MAX;
+	for (; i > w->head && e->key < w->queue[i - 1].key; i--)
+		w->queue[i] = w->queue[i - 1];
 	w->queue[i] = *e;
 	return true;
 }
@@ -132,7 +128,10 @@ static struct event world_next(struct world *w)
 
 static void world_sleep(struct world *w, unsigned n)
 {
+	if (w->wake[n] == UINT64_MAX)
+		return;
 	w->stale |= (uint32_t)(w->wake[n] == w->group[n / SIM_GROUP]) << n / SIM_GROUP;
+	w->first = w->wake[n] == w->first ? 0 : w->first;
 	w->wake[n] = UINT64_MAX;
 }
 
@@ -148,12 +147,15 @@ static uint64_t least(const uint64_t *of, unsigned nr)
 /* When the first process has to run, and which. */
 static uint64_t world_first(struct world *w)
 {
+	if (w->first)
+		return w->first;
 	for (; w->stale; w->stale &= w->stale - 1) {
 		unsigned group = (unsigned)__builtin_ctz(w->stale);
 
 		w->group[group] = least(&w->wake[group * SIM_GROUP], SIM_GROUP);
 	}
-	return least(w->group, (w->nr_nodes + SIM_GROUP - 1) / SIM_GROUP);
+	w->first = least(w->group, (w->nr_nodes + SIM_GROUP - 1) / SIM_GROUP);
+	return w->first;
 }
 
 static void world_process(struct world *w, unsigned n)
@@ -289,7 +291,7 @@ static void world_reset(struct world *w)
 	world_empty(w);
 	memset(w->wake, 0xff, sizeof(w->wake));
 	memset(w->group, 0xff, sizeof(w->group));
-	w->stale = 0;
+	w->first = w->stale = 0;
 	memset(w->counters, 0, sizeof(w->counters));
 	memset(w->seen, 0, sizeof(w->seen));
 	w->nr_epochs = 0;
