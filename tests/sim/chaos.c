@@ -60,11 +60,10 @@ static void chaos_reset(struct world *w, const struct act *act)
 
 static void chaos_cut(struct world *w, const struct act *act)
 {
-	struct link *link = &w->link[act->node];
 	unsigned which = sim_draw(w, 3);
 
-	link->way[0].cut = which != 1;
-	link->way[1].cut = which != 0;
+	w->way[2 * act->node].cut = which != 1;
+	w->way[2 * act->node + 1].cut = which != 0;
 	w->seen[which == 2 ? SEEN_CUT_BOTH : SEEN_CUT_ONE] = true;
 	chaos_later(w, EVENT_HEAL, act);
 }
@@ -229,8 +228,8 @@ void chaos_resume(struct world *w, unsigned n)
 
 void chaos_heal(struct world *w, unsigned link)
 {
-	w->link[link].way[0].cut = false;
-	w->link[link].way[1].cut = false;
+	w->way[2 * link].cut = false;
+	w->way[2 * link + 1].cut = false;
 }
 
 static void calm_way(struct way *way)
@@ -250,10 +249,8 @@ void chaos_calm(struct world *w)
 	w->calm_ns = w->now_ns;
 	w->traits.spoils = 0;
 	trace_note(w, "faults end", 0, 0);
-	for (unsigned l = 0; l < w->nr_links; l++) {
-		calm_way(&w->link[l].way[0]);
-		calm_way(&w->link[l].way[1]);
-	}
+	for (unsigned l = 0; l < 2 * w->nr_links; l++)
+		calm_way(&w->way[l]);
 	for (unsigned n = 0; n < w->nr_nodes; n++) {
 		w->node[n].room = SIM_INBOX;
 		if (w->node[n].service_ns > SIM_MS)

@@ -67,13 +67,14 @@ static struct way draw_way(struct world *w)
 
 static void draw_link(struct world *w, unsigned a, unsigned b, const struct way *common)
 {
-	struct link *link = &w->link[w->nr_links];
+	unsigned link = w->nr_links++;
 
-	*link = (struct link){ .node = { (uint8_t)a, (uint8_t)b } };
-	link->way[0] = common ? common[0] : draw_way(w);
-	link->way[1] = common ? common[1] : draw_way(w);
-	w->route[a][b] = (uint8_t)(2 * w->nr_links);
-	w->route[b][a] = (uint8_t)(2 * w->nr_links++ + 1);
+	w->link[link][0] = (uint8_t)a;
+	w->link[link][1] = (uint8_t)b;
+	w->way[2 * link] = common ? common[0] : draw_way(w);
+	w->way[2 * link + 1] = common ? common[1] : draw_way(w);
+	w->route[a][b] = (uint8_t)(2 * link);
+	w->route[b][a] = (uint8_t)(2 * link + 1);
 }
 
 static struct way quiet(struct world *w)
@@ -95,7 +96,7 @@ static void draw_links(struct world *w)
 		if (w->node[n].parent != SIM_NONE)
 			draw_link(w, n, w->node[n].parent, own ? NULL : way);
 		if (w->node[n].kind == NODE_FOE) /* it is what it sends that is bad */
-			w->link[w->nr_links - 1].way[0] = quiet(w);
+			w->way[2 * (w->nr_links - 1)] = quiet(w);
 	}
 }
 

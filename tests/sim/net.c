@@ -85,9 +85,17 @@ static bool flip_may(const struct packet *p)
 
 /* --- Sending ---------------------------------------------------------------------------------- */
 
+/* The next packet to be used, SIM_PACKETS: there is none. */
+static unsigned packet_next(const struct world *w)
+{
+	return w->nr_free ? w->free[w->nr_free - 1] : w->fresh;
+}
+
 uint8_t *net_room(struct world *w)
 {
-	return w->nr_free ? w->packets[w->free[w->nr_free - 1]].data : w->spare;
+	unsigned next = packet_next(w);
+
+	return next < SIM_PACKETS ? w->packets[next].data : w->spare;
 }
 
 /* What else may happen to a packet; when it arrives. */
@@ -113,16 +121,20 @@ static uint64_t copy_fate(struct world *w, struct way *way, struct packet *p, ui
 
 static void copy_send(struct world *w, const struct sending *s, struct way *way, uint64_t at_ns)
 {
-	struct packet *p;
+	unsigned next = packet_next(w);
+	struct packet *p = &w->packets[next];
 
-	if (!w->nr_free || w->nr_events + 256 > SIM_EVENTS) {
+	if (next == SIM_PACKETS || w->nr_events + 256 > SIM_EVENTS) {
 		way->lost[LOST_ROOM]++;
 		return;
 	}
-	p = &w->packets[w->free[--w->nr_free]];
+	if (w->nr_free)
+		w->nr_free--;
+	else
+		w->fresh++;
 	p->from = s->from;
 	p->to = s->to;
-	p->route = w->route[s->from][s->to];
+	p->way = (uint8_t)(way - w->way);
 	p->as = s->as ? (uint8_t)(s->as - 1) : s->from;
 	p->src_port = s->src_port;
 	p->dst_port = s->dst_port;
@@ -135,7 +147,7 @@ static void copy_send(struct world *w, const struct sending *s, struct way *way,
 	at_ns += way->delay_ns;
 	if (!way->plain)
 		at_ns = copy_fate(w, way, p, at_ns);
-	world_event(w, &(struct event){ .type = EVENT_PACKET, .arg = (uint16_t)(p - w->packets) },
+	world_event(w, &(struct event){ .type = EVENT_PACKET, .arg = (uint16_t)next },
 		    at_ns);
 }
 
@@ -163,14 +175,9 @@ static void net_try(struct world *w, const struct sending *s, struct way *way)
 	}
 }
 
-static struct way *net_way(struct world *w, unsigned route)
-{
-	return &w->link[route / 2].way[route % 2];
-}
-
 void net_send(struct world *w, const struct sending *s)
 {
-	struct way *way = net_way(w, w->route[s->from][s->to]);
+	struct way *way = &w->way[w->route[s->from][s->to]];
 
 	if (s->len > SIM_ROOM)
 		sim_fail(w, BY_WIRE, "a message of %zu bytes, more than was agreed", s->len);
@@ -216,7 +223,7 @@ void net_arrive(struct world *w, unsigned packet)
 	struct packet *p = &w->packets[packet];
 	struct node *node = &w->node[p->to];
 
-	net_way(w, p->route)->delivered++;
+	w->way[p->way].delivered++;
 	trace_packet(w, "", p);
 	if (p->corrupt) {
 		node->bad_checksum++;
@@ -241,7 +248,7 @@ void net_flush(struct world *w, struct node *node)
 	}
 }
 
-static uint64_t in_flight(const struct world *w, unsigned route)
+static uint64_t in_flight(const struct world *w, unsigned way)
 {
 	uint64_t nr = 0;
 
@@ -249,7 +256,7 @@ static uint64_t in_flight(const struct world *w, unsigned route)
 		const struct event *event = world_event_at(w, i);
 		const struct packet *p = &w->packets[event->arg];
 
-		nr += event->type == EVENT_PACKET && p->route == route;
+		nr += event->type == EVENT_PACKET && p->way == way;
 	}
 	return nr;
 }
@@ -260,8 +267,7 @@ void net_check(struct world *w)
 	uint64_t arrived[SIM_NODES] = { 0 };
 
 	for (unsigned i = 0; i < 2 * w->nr_links; i++) {
-		const struct link *link = &w->link[i / 2];
-		const struct way *way = &link->way[i % 2];
+		const struct way *way = &w->way[i];
 		uint64_t out = way->delivered + in_flight(w, i);
 
 		for (unsigned l = 0; l < LOST_NR; l++)
@@ -269,7 +275,7 @@ void net_check(struct world *w)
 		if (way->sent + way->duped != out)
 			sim_fail(w, BY_LINK, "link %u: %lu packets sent, %lu accounted for", i / 2,
 				 (unsigned long)(way->sent + way->duped), (unsigned long)out);
-		arrived[link->node[1 - i % 2]] += way->delivered;
+		arrived[w->link[i / 2][1 - i % 2]] += way->delivered;
 	}
 	for (unsigned n = 0; n < w->nr_nodes; n++) {
 		const struct node *node = &w->node[n];

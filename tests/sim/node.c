@@ -242,7 +242,7 @@ static unsigned switch_collect(struct world *w, unsigned n, struct pipe_pkt *pkt
 						.cap = SIM_ROOM,
 						.flow = { .ip = SIM_IP + p->as,
 							  .udp_port = p->src_port,
-							  .port = p->route / 2,
+							  .port = p->way / 2,
 							  .mac = { 2, 0, 0, 0, 0, p->from } },
 						.cookie = p };
 	}

@@ -83,7 +83,7 @@ enum checker {
 struct packet {
 	_Alignas(64) uint8_t data[SIM_ROOM];
 	uint8_t from, to; /* nodes */
-	uint8_t route;	  /* 2 * link + way */
+	uint8_t way;
 	uint8_t as;		/* the node whose address it has, mostly from */
 	bool corrupt;
 	bool flipped;	  /* corrupt, and the UDP checksum does not show it */
@@ -101,18 +101,13 @@ struct way {
 	_Alignas(64) bool plain; /* nothing happens to packets but delay */
 	bool bursting, cut;
 	uint32_t loss, dup, reorder, corrupt, flip;
-	uint64_t delay_ns, sent, delivered;
+	uint32_t sent, delivered;
+	uint64_t delay_ns, jitter_ns, reorder_ns;
 	uint64_t byte_ns; /* 0: no limit of the rate */
-	uint64_t jitter_ns, reorder_ns;
 	uint32_t burst_enter, burst_leave, burst_loss;
+	uint32_t duped, reordered, delayed, lost[LOST_NR];
 	uint64_t queue_ns; /* what does not fit the queue is lost */
 	uint64_t free_ns;  /* when the queue is empty */
-	uint64_t duped, reordered, delayed, lost[LOST_NR];
-};
-
-struct link {
-	struct way way[2]; /* from node[i] */
-	uint8_t node[2];
 };
 
 /* --- Nodes ------------------------------------------------------------------------------------ */
@@ -325,8 +320,9 @@ struct world {
 	unsigned depth;					   /* levels of switches */
 	struct foe foe[SIM_FOES];
 	struct node node[SIM_NODES];
-	struct link link[SIM_LINKS];
-	uint8_t route[SIM_NODES][SIM_NODES]; /* 2 * link + way between two nodes, SIM_NONE: none */
+	struct way way[2 * SIM_LINKS];	     /* of link i 2 i, from its first node, and 2 i + 1 */
+	uint8_t link[SIM_LINKS][2];	     /* its nodes */
+	uint8_t route[SIM_NODES][SIM_NODES]; /* the way between two nodes, SIM_NONE: none */
 	struct sim_job job[SIM_JOBS];
 
 	uint64_t ready[2];	  /* nodes that run now */
@@ -346,7 +342,7 @@ struct world {
 	uint32_t order;
 	struct packet packets[SIM_PACKETS];
 	uint16_t free[SIM_PACKETS];
-	unsigned nr_free;
+	unsigned nr_free, fresh; /* packets from fresh on were never used */
 	uint8_t spare[SIM_ROOM]; /* instead of a packet's bytes, if there is none */
 
 	struct epoch epochs[SIM_EPOCHS];

@@ -162,9 +162,9 @@ static void world_process(struct world *w, unsigned n)
 {
 	struct node *node = &w->node[n];
 
+	world_sleep(w, n);
 	if (!node->up || node->paused)
 		return;
-	world_sleep(w, n);
 	if (node->kind == NODE_SWITCH)
 		switch_run(w, n);
 	else if (node->kind == NODE_HOST)
@@ -231,16 +231,13 @@ static void world_advance(struct world *w)
 {
 	struct event event;
 	uint64_t first, next;
-	unsigned n;
 
 	w->nr_steps++;
 	first = world_first(w);
 	next = w->events[0].key < w->queue[w->head].key ? w->events[0].key : w->queue[w->head].key;
 	if (first >> SIM_NODE_BITS < next >> SIM_ORDER) {
 		w->now_ns = first >> SIM_NODE_BITS;
-		n = first & ((1U << SIM_NODE_BITS) - 1);
-		world_ready(w, n);
-		world_sleep(w, n);
+		world_process(w, first & ((1U << SIM_NODE_BITS) - 1));
 		return;
 	}
 	if (!world_nr_events(w))
@@ -300,9 +297,7 @@ static void world_reset(struct world *w)
 	w->trace.hash = 0;
 	w->why[0] = '\0';
 	memset(w->route, SIM_NONE, sizeof(w->route));
-	for (unsigned i = 0; i < SIM_PACKETS; i++)
-		w->free[i] = (uint16_t)(SIM_PACKETS - 1 - i);
-	w->nr_free = SIM_PACKETS;
+	w->nr_free = w->fresh = 0;
 }
 
 struct result world_run(struct world *w)
