@@ -119,7 +119,7 @@ static uint64_t copy_fate(struct world *w, struct way *way, struct packet *p, ui
 	return at_ns;
 }
 
-static void copy_send(struct world *w, const struct sending *s, struct way *way, uint64_t at_ns)
+static inline void copy_send(struct world *w, const struct sending *s, struct way *way, uint64_t at_ns)
 {
 	unsigned next = packet_next(w);
 	struct packet *p = &w->packets[next];
@@ -248,27 +248,26 @@ void net_flush(struct world *w, struct node *node)
 	}
 }
 
-static uint64_t in_flight(const struct world *w, unsigned way)
+static void in_flight(const struct world *w, uint64_t nr[2 * SIM_LINKS])
 {
-	uint64_t nr = 0;
-
 	for (unsigned i = 0; i < world_nr_events(w); i++) {
 		const struct event *event = world_event_at(w, i);
 		const struct packet *p = &w->packets[event->arg];
 
-		nr += event->type == EVENT_PACKET && p->way == way;
+		if (event->type == EVENT_PACKET)
+			nr[p->way]++;
 	}
-	return nr;
 }
 
 /* Everything that was sent is lost, delivered or on its way; everything delivered has its fate. */
 void net_check(struct world *w)
 {
-	uint64_t arrived[SIM_NODES] = { 0 };
+	uint64_t arrived[SIM_NODES] = { 0 }, flying[2 * SIM_LINKS] = { 0 };
 
+	in_flight(w, flying);
 	for (unsigned i = 0; i < 2 * w->nr_links; i++) {
 		const struct way *way = &w->way[i];
-		uint64_t out = way->delivered + in_flight(w, i);
+		uint64_t out = way->delivered + flying[i];
 
 		for (unsigned l = 0; l < LOST_NR; l++)
 			out += way->lost[l];

@@ -30,6 +30,7 @@
 #define SIM_MS UINT64_C(1000000)
 #define SIM_SECOND UINT64_C(1000000000)
 #define SIM_IP 0x0a000000u
+#define SIM_NEAR (2 * SIM_MS) /* an event within this is near */
 
 enum {
 	SIM_SWITCHES = 8,
@@ -54,6 +55,7 @@ enum {
 	SIM_MOST = 5000,  /* packets of a run */
 	SIM_CROWD = 20,	  /* ranks, above which a run has few operations */
 	SIM_GROUP = 8,	  /* nodes that are looked at together, for which has to run */
+	SIM_GROUPS = 16,  /* a multiple of that */
 	SIM_NONE = 0xff,
 	/* What a job with CHECK seals, and corruption that no other checksum sees may change. */
 	SIM_SEALED = 1 << WIRE_DATA | 1 << WIRE_RESULT,
@@ -327,7 +329,7 @@ struct world {
 
 	uint64_t ready[2];	  /* nodes that run now */
 	/* When each has to run at the latest, << SIM_NODE_BITS | node; the first of a group. */
-	_Alignas(64) uint64_t wake[SIM_NODES + SIM_GROUP], group[SIM_NODES / SIM_GROUP + 1];
+	_Alignas(64) uint64_t wake[SIM_GROUPS * SIM_GROUP], group[SIM_GROUPS];
 	uint64_t first; /* of all; 0: to be looked for */
 	uint32_t stale; /* groups whose first is to be looked for */
 	/*
@@ -407,7 +409,24 @@ struct result world_run(struct world *w);
 /* Memory of the nodes; once, before the first run. */
 void world_open(struct world *w);
 void world_close(struct world *w);
-void world_event(struct world *w, const struct event *event, uint64_t at_ns);
+void world_event_far(struct world *w, const struct event *event);
+/* One that is near waits in the queue, most often not far from its end. */
+static inline void world_event(struct world *w, const struct event *event, uint64_t at_ns)
+{
+	struct event e = *event;
+	unsigned i = w->tail;
+
+	e.key = at_ns << SIM_ORDER | w->order++;
+	if (at_ns - w->now_ns > SIM_NEAR || i == SIM_QUEUE) {
+		world_event_far(w, &e);
+		return;
+	}
+	w->tail++;
+	w->queue[i + 1].key = UINT64_MAX;
+	for (; i > w->head && e.key < w->queue[i - 1].key; i--)
+		w->queue[i] = w->queue[i - 1];
+	w->queue[i] = e;
+}
 /* Events there are now, and one of them. */
 static inline unsigned world_nr_events(const struct world *w)
 {

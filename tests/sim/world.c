@@ -10,7 +10,6 @@
 #include "tests/sim/mutant.h"
 
 static const uint64_t liveness_ns = 60 * SIM_SECOND; /* all is done so long after the last fault */
-static const uint64_t near_ns = 2 * SIM_MS;
 
 enum { SWITCH_SLOTS = 512, SWITCH_JOBS = 4 };
 
@@ -50,38 +49,18 @@ static void world_forward(struct world *w)
 	w->head = 0;
 }
 
-/* Whether the event is near: it is in the queue then, most often not far from its end. */
-static bool world_enqueue(struct world *w, const struct event *e, uint64_t at_ns)
+void world_event_far(struct world *w, const struct event *e)
 {
-	unsigned i;
-
-	if (w->tail == SIM_QUEUE && w->head > SIM_QUEUE / 2)
-		world_forward(w);
-	if (at_ns - w->now_ns > near_ns || w->tail == SIM_QUEUE)
-		return false;
-	i = w->tail++;
-	w->queue[i + 1].key = UINT64_MAX;
-	for (; i > w->head && e->key < w->queue[i - 1].key; i--)
-		w->queue[i] = w->queue[i - 1];
-	w->queue[i] = *e;
-	return true;
-}
-
-void world_event(struct world *w, const struct event *event, uint64_t at_ns)
-{
-	struct event e = *event;
-	unsigned i = w->nr_events;
+	unsigned i = w->nr_events++;
 
 	if (i == SIM_EVENTS || w->order >> SIM_ORDER)
 		sim_fail(w, BY_SIZE, "more than %d events at once, or 2^%d in all", SIM_EVENTS,
 			 SIM_ORDER);
-	e.key = at_ns << SIM_ORDER | w->order++;
-	if (world_enqueue(w, &e, at_ns))
-		return;
-	w->nr_events++;
-	for (; i && e.key < w->events[(i - 1) / 4].key; i = (i - 1) / 4)
+	if (w->tail == SIM_QUEUE && w->head > SIM_QUEUE / 2)
+		world_forward(w);
+	for (; i && e->key < w->events[(i - 1) / 4].key; i = (i - 1) / 4)
 		w->events[i] = w->events[(i - 1) / 4];
-	w->events[i] = e;
+	w->events[i] = *e;
 }
 
 /* The least of the four children from the first; those that are not there have the highest key. */
@@ -135,13 +114,15 @@ static void world_sleep(struct world *w, unsigned n)
 	w->wake[n] = UINT64_MAX;
 }
 
-static uint64_t least(const uint64_t *of, unsigned nr)
+static uint64_t lesser(uint64_t a, uint64_t b)
 {
-	uint64_t a = UINT64_MAX;
+	return a < b ? a : b;
+}
 
-	for (unsigned i = 0; i < nr; i++)
-		a = of[i] < a ? of[i] : a;
-	return a;
+static uint64_t least(const uint64_t of[SIM_GROUP])
+{
+	return lesser(lesser(lesser(of[0], of[1]), lesser(of[2], of[3])),
+		      lesser(lesser(of[4], of[5]), lesser(of[6], of[7])));
 }
 
 /* When the first process has to run, and which. */
@@ -152,9 +133,11 @@ static uint64_t world_first(struct world *w)
 	for (; w->stale; w->stale &= w->stale - 1) {
 		unsigned group = (unsigned)__builtin_ctz(w->stale);
 
-		w->group[group] = least(&w->wake[group * SIM_GROUP], SIM_GROUP);
+		w->group[group] = least(&w->wake[group * SIM_GROUP]);
 	}
-	w->first = least(w->group, (w->nr_nodes + SIM_GROUP - 1) / SIM_GROUP);
+	w->first = least(w->group);
+	for (unsigned i = SIM_GROUP; i * SIM_GROUP < w->nr_nodes; i += SIM_GROUP)
+		w->first = lesser(w->first, least(w->group + i));
 	return w->first;
 }
 
