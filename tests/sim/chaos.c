@@ -60,11 +60,10 @@ static void chaos_reset(struct world *w, const struct act *act)
 
 static void chaos_cut(struct world *w, const struct act *act)
 {
-	struct link *link = &w->link[act->node];
 	unsigned which = sim_draw(w, 3);
 
-	link->way[0].cut = which != 1;
-	link->way[1].cut = which != 0;
+	w->way[2 * act->node].cut = which != 1;
+	w->way[2 * act->node + 1].cut = which != 0;
 	w->seen[which == 2 ? SEEN_CUT_BOTH : SEEN_CUT_ONE] = true;
 	chaos_later(w, EVENT_HEAL, act);
 }
@@ -129,6 +128,70 @@ void chaos_act(struct world *w, unsigned i)
 	}
 }
 
+/* --- Memory ----------------------------------------------------------------------------------- */
+
+/* A cell of a wrapping sum that somebody has contributed to: what CLOSE is for. */
+static bool spoil_may(const struct slot *slot, unsigned cell, const struct job *job)
+{
+	const struct cell *c = &slot->cell[cell];
+
+	return c->epoch == job->epoch && c->kind == WIRE_ADD32 && c->have && c->filled;
+}
+
+/* Bits of one element change. */
+static void spoil_cell(struct world *w, struct node *node, const struct job *job, unsigned slot,
+		       unsigned cell)
+{
+	const struct cell *c = &pipe_slot(node->pipe, job, slot)->cell[cell];
+	const uint8_t *values = pipe_values(node->pipe, job, slot, cell);
+	uint8_t *at = (uint8_t *)node->mem + (values - (const uint8_t *)node->mem);
+	uint32_t value, mask = (uint32_t)sim_random(w) | 1;
+
+	at += 4 * sim_draw(w, c->len / 4);
+	memcpy(&value, at, sizeof(value));
+	value ^= draw_coin(w, 2) ? mask : 1U << mask % 32;
+	memcpy(at, &value, sizeof(value));
+	w->spoilt = (struct spoilt){
+		.epoch = job->epoch, .round = c->round, .slot = (uint16_t)slot
+	};
+	w->seen[SEEN_SPOILT] = true;
+}
+
+static bool spoil_job(struct world *w, struct node *node, const struct job *job)
+{
+	unsigned nr = job->lease_nr - WIRE_SE, first = 2 * sim_draw(w, nr);
+
+	for (unsigned i = 0; i < 2 * nr; i++) {
+		unsigned at = (first + i) % (2 * nr), slot = WIRE_SE + at / 2;
+
+		if (!spoil_may(pipe_slot(node->pipe, job, slot), at % 2, job))
+			continue;
+		spoil_cell(w, node, job, slot, at % 2);
+		trace_note(w, "memory changes", (unsigned)(node - w->node), slot);
+		return true;
+	}
+	return false;
+}
+
+/* Once a run, in one element: that is what CLOSE finds with certainty. */
+void chaos_spoil(struct world *w, unsigned n)
+{
+	struct node *node = &w->node[n];
+
+	if (w->calm || --w->traits.spoils)
+		return;
+	for (unsigned i = 0; i < node->params.jobs_max; i++) {
+		const struct job *job = pipe_job(node->pipe, i);
+
+		if (job && job->running && (job->flags & WIRE_JOB_CHECK) &&
+		    spoil_job(w, node, job))
+			return;
+	}
+	w->traits.spoils = 1; /* there will be one */
+}
+
+/* --- Restarts --------------------------------------------------------------------------------- */
+
 /* The wall clock may be another when a switch comes back; while it runs it does not look. */
 static void chaos_clock(struct world *w, struct node *node)
 {
@@ -161,18 +224,21 @@ void chaos_resume(struct world *w, unsigned n)
 	world_ready(w, n);
 }
 
+/* --- The end ---------------------------------------------------------------------------------- */
+
 void chaos_heal(struct world *w, unsigned link)
 {
-	w->link[link].way[0].cut = false;
-	w->link[link].way[1].cut = false;
+	w->way[2 * link].cut = false;
+	w->way[2 * link + 1].cut = false;
 }
 
 static void calm_way(struct way *way)
 {
-	way->loss = way->dup = way->reorder = way->corrupt = 0;
+	way->loss = way->dup = way->reorder = way->corrupt = way->flip = 0;
 	way->burst_enter = 0;
 	way->jitter_ns = way->byte_ns = 0;
 	way->bursting = way->cut = false;
+	way->plain = true;
 }
 
 void chaos_calm(struct world *w)
@@ -181,11 +247,10 @@ void chaos_calm(struct world *w)
 		return;
 	w->calm = true;
 	w->calm_ns = w->now_ns;
+	w->traits.spoils = 0;
 	trace_note(w, "faults end", 0, 0);
-	for (unsigned l = 0; l < w->nr_links; l++) {
-		calm_way(&w->link[l].way[0]);
-		calm_way(&w->link[l].way[1]);
-	}
+	for (unsigned l = 0; l < 2 * w->nr_links; l++)
+		calm_way(&w->way[l]);
 	for (unsigned n = 0; n < w->nr_nodes; n++) {
 		w->node[n].room = SIM_INBOX;
 		if (w->node[n].service_ns > SIM_MS)
@@ -198,4 +263,33 @@ void chaos_calm(struct world *w)
 		if (w->node[n].kind == NODE_HOST && host_rank(w, n)->blamed_broken)
 			host_abort(w, n);
 	}
+}
+
+/* Of its row the ranks of an epoch do what one of them has begun, and of later epochs nothing. */
+static void close_epoch(struct world *w, struct epoch *epoch)
+{
+	const struct sim_job *job = &w->job[epoch->job];
+
+	epoch->nr_ops = 0;
+	for (unsigned r = 0; r < job->world; r++) {
+		const struct rank *rank = &job->rank[r];
+
+		if (rank->in_epoch && rank->epoch == epoch && rank->posted > epoch->nr_ops)
+			epoch->nr_ops = rank->posted;
+	}
+}
+
+void chaos_close(struct world *w)
+{
+	w->closing = true;
+	trace_note(w, "nothing new is begun", 0, 0);
+	for (unsigned i = 0; i < w->nr_epochs && i < SIM_EPOCHS; i++)
+		close_epoch(w, &w->epochs[i]);
+	/* A row of nothing is over before the others enter the epoch: nobody goes without them. */
+	for (unsigned j = 0; j < w->nr_jobs; j++) {
+		w->job[j].visits = 1;
+		w->job[j].wait = true;
+	}
+	for (unsigned n = 0; n < w->nr_nodes; n++)
+		world_ready(w, n);
 }

@@ -11,14 +11,19 @@
 #include "tests/sim/mutant.h"
 
 /* Packets after which no fault happens any more. */
-enum { SWITCH_NODE = 0, BUDGET = 1600, BUDGET_BIG = 400, CROWD = 20 };
+enum { SWITCH_NODE = 0, BUDGET = 1600, BUDGET_BIG = 400, CROWD = SIM_CROWD };
 
-/* In millionths. */
+/* In 2^-20. */
+static uint32_t of_million(uint32_t millionths)
+{
+	return (uint32_t)(((uint64_t)millionths << 20) / 1000000);
+}
+
 static uint32_t draw_rate(struct world *w)
 {
 	static const uint32_t rates[] = { 500, 2000, 10000, 30000, 100000, 250000 };
 
-	return rates[sim_draw(w, 6)];
+	return of_million(rates[sim_draw(w, 6)]);
 }
 
 /* From 10^low ns to 10^high ns, every magnitude as likely. */
@@ -41,6 +46,7 @@ static struct way draw_way(struct world *w)
 	way.loss = draw_coin(w, 2) ? draw_rate(w) : 0;
 	way.dup = draw_coin(w, 2) ? draw_rate(w) : 0;
 	way.corrupt = draw_coin(w, 4) ? draw_rate(w) : 0;
+	way.flip = draw_coin(w, 2) ? draw_rate(w) : 0;
 	if (draw_coin(w, 2)) {
 		way.reorder = draw_rate(w);
 		way.reorder_ns = draw_ns(w, 4, 10);
@@ -48,7 +54,7 @@ static struct way draw_way(struct world *w)
 	if (draw_coin(w, 3)) {
 		way.burst_enter = draw_rate(w) / 10;
 		way.burst_leave = draw_rate(w);
-		way.burst_loss = 300000 + sim_draw(w, 700001);
+		way.burst_loss = of_million(300000 + sim_draw(w, 700001));
 	}
 	if (draw_coin(w, 3))
 		way.jitter_ns = draw_ns(w, 3, 6);
@@ -61,17 +67,19 @@ static struct way draw_way(struct world *w)
 
 static void draw_link(struct world *w, unsigned a, unsigned b, const struct way *common)
 {
-	struct link *link = &w->link[w->nr_links];
+	unsigned link = w->nr_links++;
 
-	*link = (struct link){ .node = { (uint8_t)a, (uint8_t)b } };
-	link->way[0] = common ? common[0] : draw_way(w);
-	link->way[1] = common ? common[1] : draw_way(w);
-	w->route[a][b] = w->route[b][a] = (uint8_t)w->nr_links++;
+	w->link[link][0] = (uint8_t)a;
+	w->link[link][1] = (uint8_t)b;
+	w->way[2 * link] = common ? common[0] : draw_way(w);
+	w->way[2 * link + 1] = common ? common[1] : draw_way(w);
+	w->route[a][b] = (uint8_t)(2 * link);
+	w->route[b][a] = (uint8_t)(2 * link + 1);
 }
 
 static struct way quiet(struct world *w)
 {
-	return (struct way){ .delay_ns = draw_ns(w, 3, 5) };
+	return (struct way){ .plain = true, .delay_ns = draw_ns(w, 3, 5) };
 }
 
 /* All links alike, one bad link, or each for itself. */
@@ -88,7 +96,7 @@ static void draw_links(struct world *w)
 		if (w->node[n].parent != SIM_NONE)
 			draw_link(w, n, w->node[n].parent, own ? NULL : way);
 		if (w->node[n].kind == NODE_FOE) /* it is what it sends that is bad */
-			w->link[w->nr_links - 1].way[0] = quiet(w);
+			w->way[2 * (w->nr_links - 1)] = quiet(w);
 	}
 }
 
@@ -97,12 +105,16 @@ static void draw_links(struct world *w)
 static struct node *draw_node(struct world *w, enum node_kind kind, unsigned parent)
 {
 	struct node *node = &w->node[w->nr_nodes++];
-	void *mem = node->mem;
 
-	*node = (struct node){ .mem = mem, .kind = (uint8_t)kind, .parent = (uint8_t)parent };
+	*node = (struct node){ .mem = node->mem,
+			       .mem_size = node->mem_size,
+			       .pipe = node->pipe,
+			       .kind = (uint8_t)kind,
+			       .parent = (uint8_t)parent };
+	node->port = WIRE_PORT;
 	node->wall_ms = UINT64_C(1700000000000);
 	node->room = draw_coin(w, 16) ? 4 + sim_draw(w, 28) : SIM_INBOX;
-	node->service_ns = draw_coin(w, 2) ? 0 : sim_span(w, 30 * SIM_US);
+	node->service_ns = draw_coin(w, 4) ? 0 : sim_span(w, 30 * SIM_US);
 	if (kind == NODE_HOST && draw_coin(w, 24))
 		node->service_ns = sim_span(w, 5 * SIM_MS);
 	return node;
@@ -121,6 +133,8 @@ static void draw_mismatch(struct world *w, struct sim_job *job)
 		job->deviance = DEVIANT_WORLD;
 	else if (job->world + w->nr_switches <= 8 && job->p < SIM_P && draw_coin(w, 4))
 		job->deviance = DEVIANT_CHUNK;
+	else if (job->world + w->nr_switches <= 8 && draw_coin(w, 4))
+		job->deviance = DEVIANT_CHECK;
 	if (job->deviance == DEVIANT_CHUNK)
 		job->want_p[job->deviant] = SIM_P;
 	for (unsigned r = 0; r < job->world; r++) /* somebody has less, still */
@@ -230,6 +244,8 @@ static void draw_job(struct world *w, unsigned world, unsigned nr)
 	draw_wants(w, job, big);
 	job->visits = big || world > CROWD ? 1 : 1 + sim_draw(w, 2);
 	job->wait = draw_coin(w, 2) || mutant_is_standin(w->mutant);
+	job->check = draw_coin(w, 4);
+	w->undone++;
 	job->done = false;
 	job->mismatches = 0;
 	job->blamed_reset = false;
@@ -266,6 +282,42 @@ static void draw_foes(struct world *w)
 		draw_node(w, NODE_FOE, sim_draw(w, w->nr_switches));
 }
 
+/*
+ * When nothing new may be begun, so that what has begun can end within the packets that a run may
+ * have: rows once more, and ranks that ask to be let in meanwhile.
+ */
+static void draw_last(struct world *w)
+{
+	unsigned packets = 0;
+
+	for (unsigned j = 0; j < w->nr_jobs; j++)
+		packets += row_all(w, &w->job[j]);
+	w->last = SIM_MOST - 1000 - (packets > 2500 ? 2500 : packets);
+	w->alarm = w->budget;
+}
+
+/* A switch's memory changes, if there is a job that will notice. */
+static void draw_spoils(struct world *w)
+{
+	bool check = false;
+
+	for (unsigned j = 0; j < w->nr_jobs; j++)
+		check = check || w->job[j].check;
+	if (check && draw_coin(w, 3))
+		w->traits.spoils = 1 + sim_draw(w, 1U << sim_draw(w, 10));
+}
+
+/* P that some rank wants. */
+static unsigned draw_largest(const struct world *w)
+{
+	unsigned p = WIRE_P_MIN;
+
+	for (unsigned j = 0; j < w->nr_jobs; j++)
+		for (unsigned r = 0; r < w->job[j].world; r++)
+			p = w->job[j].want_p[r] > p ? w->job[j].want_p[r] : p;
+	return p;
+}
+
 /* Room for all jobs, or, in a tight world, not even for that. */
 static void draw_pool(struct world *w)
 {
@@ -286,7 +338,7 @@ static void draw_pool(struct world *w)
 	w->tight = w->nr_jobs > 1 && w->nr_switches == 1 && draw_coin(w, 4);
 	params.slots_max = w->tight ? most : slots;
 	params.strict_ports = draw_coin(w, 4);
-	params.values_bytes = (size_t)params.slots_max * 2 * SIM_P;
+	params.values_bytes = (size_t)params.slots_max * 2 * draw_largest(w);
 	for (unsigned n = 0; n < w->nr_switches; n++)
 		w->node[n].params = params;
 }
@@ -326,8 +378,7 @@ void draw_world(struct world *w)
 {
 	w->traits = (struct traits){ .icmp = draw_coin(w, 3),
 				     .same_port = draw_coin(w, 3),
-				     .clock_ahead = draw_coin(w, 4),
-				     .unseen = w->mutant == MUTANT_CORRUPT };
+				     .clock_ahead = draw_coin(w, 4) };
 	w->traits.blinks = draw_coin(w, 16) && !mutant_is_standin(w->mutant);
 	w->traits.clock_back = !w->traits.clock_ahead && draw_coin(w, 4);
 	if (draw_coin(w, 2))
@@ -336,9 +387,11 @@ void draw_world(struct world *w)
 	w->budget = BUDGET / w->depth;
 	draw_jobs(w);
 	draw_foes(w);
+	draw_last(w);
 	draw_pool(w);
 	draw_links(w);
 	draw_acts(w);
+	draw_spoils(w);
 	world_event(w, &(struct event){ .type = EVENT_CALM },
 		    w->now_ns + 200 * SIM_MS + draw_ns(w, 8, 10));
 	for (unsigned n = 0; n < w->nr_switches; n++)

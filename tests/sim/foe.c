@@ -21,6 +21,7 @@ struct lie {
 	struct wire_msg msg;
 	size_t len;   /* of the payload */
 	size_t total; /* of what is in buf already; 0: msg is what goes */
+	bool unlike;  /* sealed if its job's are not, and the other way round */
 	uint8_t buf[SIM_ROOM];
 };
 
@@ -109,6 +110,19 @@ static void lie_header(struct world *w, struct lie *lie)
 	}
 }
 
+/* A seal that is missing, wrong, or not wanted. */
+static void lie_seal(struct world *w, struct lie *lie)
+{
+	bool check = lie->job->flags & WIRE_JOB_CHECK;
+
+	lie->unlike = !check || draw_coin(w, 2);
+	if (lie->unlike)
+		return;
+	wire_build(lie->buf, &lie->msg);
+	lie->total = wire_seal(lie->buf, (uint32_t)lie->len);
+	lie->buf[lie->total - 1 - sim_draw(w, WIRE_CRC)] ^= (uint8_t)(1 + sim_draw(w, 255));
+}
+
 static void lie_talk(struct world *w, struct lie *lie)
 {
 	static const uint8_t types[] = { WIRE_END, WIRE_LEAVE, WIRE_KEEPALIVE };
@@ -143,6 +157,7 @@ static void lie_join(struct world *w, struct lie *lie)
 	struct wire_join join = foe_join(w, lie->job->name);
 
 	join.world = lie->job->world;
+	join.flags = lie->job->flags;
 	switch (sim_draw(w, 7)) {
 	case 0:
 		join.inc = 0;
@@ -164,7 +179,6 @@ static void lie_join(struct world *w, struct lie *lie)
 		break;
 	default: /* in a tree it would differ from what its ranks ask for */
 		join.base = lie->job->epoch - 2 - sim_draw(w, 2);
-		join.flags = lie->job->flags;
 		join.p = SIM_P;
 		if (w->nr_switches > 1)
 			join.inc = 0;
@@ -186,6 +200,7 @@ static void lie_own(struct world *w, struct lie *lie)
 	struct wire_join join = foe_join(w, "foe");
 	const struct job *own = foe_find(lie->at, join.name);
 
+	join.flags = draw_coin(w, 4) ? WIRE_JOB_CHECK : 0;
 	if (own)
 		join.base = own->epoch - 1;
 	lie->total = draw_coin(w, 4) ? wire_ask_build(lie->buf, 0, &join)
@@ -205,7 +220,7 @@ static void lie_up(struct world *w, struct lie *lie)
 /* A packet that is on its way to the switch. */
 static void lie_replay(struct world *w, struct lie *lie)
 {
-	const struct event *event = &w->events[sim_draw(w, w->nr_events)];
+	const struct event *event = world_event_at(w, sim_draw(w, world_nr_events(w)));
 	const struct packet *p = &w->packets[event->arg];
 
 	if (event->type != EVENT_PACKET || p->to != lie->s.to || p->unreachable || p->foe ||
@@ -231,6 +246,7 @@ static const struct {
 	{ lie_spoof, SEEN_FOE_SPOOF, false },	{ lie_job, SEEN_NR, false },
 	{ lie_epoch, SEEN_FOE_EPOCH, false },	{ lie_length, SEEN_FOE_LENGTH, false },
 	{ lie_header, SEEN_FOE_HEADER, false }, { lie_talk, SEEN_FOE_TALK, false },
+	{ lie_seal, SEEN_FOE_SEAL, false },
 	{ lie_join, SEEN_FOE_JOIN, false },	{ lie_own, SEEN_FOE_OWN, true },
 	{ lie_up, SEEN_FOE_UP, false },		{ lie_replay, SEEN_FOE_REPLAY, false },
 	{ lie_noise, SEEN_FOE_NOISE, true },
@@ -250,7 +266,7 @@ static struct flow foe_flow(const struct world *w, unsigned n, uint16_t port)
 {
 	return (struct flow){ .ip = SIM_IP + n,
 			      .udp_port = port,
-			      .port = w->route[n][w->node[n].parent],
+			      .port = w->route[n][w->node[n].parent] / 2,
 			      .mac = { 2, 0, 0, 0, 0, (uint8_t)n } };
 }
 
@@ -328,6 +344,7 @@ static void foe_honest(struct world *w, unsigned n, struct lie *lie)
 static void foe_send(struct world *w, unsigned n, unsigned kind)
 {
 	struct lie lie;
+	bool check;
 
 	foe_honest(w, n, &lie);
 	if (!lie.at->up || (!lie.job && !lies[kind].any))
@@ -335,7 +352,8 @@ static void foe_send(struct world *w, unsigned n, unsigned kind)
 	lies[kind].tell(w, &lie);
 	if (!lie.total) {
 		wire_build(lie.buf, &lie.msg);
-		lie.total = WIRE_HEADER + lie.len;
+		check = lie.job && (lie.job->flags & WIRE_JOB_CHECK);
+		lie.total = net_seal(check != lie.unlike, lie.buf, (uint32_t)lie.len);
 	}
 	lie.s.data = lie.buf;
 	lie.s.len = lie.total;
@@ -449,9 +467,7 @@ static void broken_early(struct world *w, unsigned n)
 				.desc = 1,
 				.wid = w->node[n].rank };
 	uint8_t buf[SIM_ROOM] = { 0 };
-	struct pipe_pkt pkt = {
-		.data = buf, .len = WIRE_HEADER + 128, .cap = sizeof(buf), .cookie = &foe_packet
-	};
+	struct pipe_pkt pkt = { .data = buf, .cap = sizeof(buf), .cookie = &foe_packet };
 
 	if (!foe_idle(w, n) || !job || job->running)
 		return;
@@ -460,6 +476,7 @@ static void broken_early(struct world *w, unsigned n)
 	msg.job = job->handle;
 	msg.epoch = job->epoch;
 	wire_build(buf, &msg);
+	pkt.len = net_seal(job->flags & WIRE_JOB_CHECK, buf, 128);
 	pkt.flow = foe_flow(w, n, rank->port);
 	switch_take(w, at, &pkt);
 }
@@ -481,15 +498,17 @@ static void broken_send(struct world *w, unsigned n)
 				.desc = (uint32_t)sim_random(w),
 				.wid = w->node[n].rank };
 	uint8_t buf[SIM_ROOM] = { 0 };
+	bool unlike = draw_coin(w, 8);
 	size_t len = 128;
 
+	w->seen[SEEN_BROKEN_SEAL] |= unlike;
 	if (draw_coin(w, 4) && job->world > 1)
 		broken_harm(w, rank, &msg, sim_draw(w, 3));
 	else
 		len = broken_lie(w, job, n, &msg);
 	wire_build(buf, &msg);
 	s.data = buf;
-	s.len = WIRE_HEADER + len;
+	s.len = net_seal(job->check != unlike, buf, (uint32_t)len);
 	net_send(w, &s);
 }
 

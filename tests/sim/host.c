@@ -68,6 +68,7 @@ void host_boot(struct world *w, unsigned n)
 					.rto_max_ns = 100 * SIM_MS };
 	bool deviant = rank->life ? rank->deviant : job->deviant == node->rank;
 	bool wrong_world = deviant && job->deviance == DEVIANT_WORLD;
+	bool wrong_check = deviant && job->deviance == DEVIANT_CHECK;
 	struct rank next = { .coll = coll_init(rank->coll, &cp),
 			     .life = rank->life + 1,
 			     .deviant = deviant,
@@ -77,6 +78,7 @@ void host_boot(struct world *w, unsigned n)
 			     .last_life = rank->last_life,
 			     .blamed_restart = rank->life > 0,
 			     .nr_aborts = rank->nr_aborts,
+			     .corrupted = rank->corrupted,
 			     .blamed_rounds = rank->blamed_rounds,
 			     .blamed_early = rank->blamed_early,
 			     .blamed_left = rank->blamed_left,
@@ -97,12 +99,14 @@ void host_boot(struct world *w, unsigned n)
 					       .slots = cp.slots,
 					       .p = cp.p,
 					       .p_fixed = deviant && job->deviance == DEVIANT_CHUNK,
+					       .check = job->check != wrong_check,
 					       .port = rank->port,
 					       .nr_ports = 1 },
 		     w->now_ns);
 	host_ranges(w, n, (uint16_t)(job->world + wrong_world));
 	node->up = true;
 	node->paused = false;
+	node->port = rank->port;
 	trace_note(w, "rank boots", n, rank->life);
 	if (rank->life > 1)
 		host_again(w, job);
@@ -153,10 +157,13 @@ static void host_left(struct world *w, struct sim_job *job)
 		w->seen[SEEN_AGAIN] = true;
 		again = true;
 	}
+	/* Which is for the switch's sake; of many ranks in a tree each operation is many packets. */
+	if (again && w->calm && w->nr_switches > 1 && job->world > SIM_CROWD)
+		job->nr_ops = 1;
 	if (again)
 		host_visit(w, job);
-	else
-		job->done = true;
+	w->undone -= !again && !job->done;
+	job->done = !again;
 }
 
 /* Whether a rank waits for an epoch after the one that others have left with all done. */
@@ -217,12 +224,47 @@ static void host_probe(struct world *w, unsigned n, uint16_t slot, uint32_t roun
 
 	wire_build(buf, &msg);
 	rank->probe_ns = w->now_ns;
-	host_send(w, n, buf, WIRE_HEADER + WIRE_BODY);
+	host_send(w, n, buf, net_seal(host_job(w, n)->check, buf, WIRE_BODY));
 }
 
 static unsigned host_op(const struct rank *rank, const struct coll_chunk *chunk)
 {
 	return rank->finished + (chunk->op + COLL_OPS - rank->finished % COLL_OPS) % COLL_OPS;
+}
+
+/* What CLOSE sums over. */
+static void host_count(struct rank *rank, const struct coll_chunk *chunk, const uint8_t *payload)
+{
+	uint32_t sums[2] = { 0, 0 };
+
+	for (uint32_t i = 0; i < chunk->count; i++) {
+		sums[0] += wire_get32(payload + 4 * i);
+		sums[1] += i * wire_get32(payload + 4 * i);
+	}
+	coll_count(rank->coll, chunk, sums);
+}
+
+static void host_payload(struct world *w, unsigned n, const struct coll_chunk *chunk,
+			 uint8_t *payload)
+{
+	struct rank *rank = host_rank(w, n);
+	unsigned r = w->node[n].rank;
+	struct coll_chunk again = *chunk;
+
+	if (chunk->lane == COLL_E) {
+		if (chunk->fresh)
+			check_exponents(w, host_job(w, n), r, host_op(rank, chunk), chunk);
+		memcpy(payload, chunk->e, chunk->len);
+		return;
+	}
+	if (chunk->close) {
+		coll_close(rank->coll, chunk, payload);
+		return;
+	}
+	check_fill(w, host_job(w, n), r, host_op(rank, chunk), chunk, payload);
+	again.fresh = true;
+	if (chunk->counted || (w->mutant == MUTANT_COUNTS_AGAIN && host_job(w, n)->check))
+		host_count(rank, &again, payload);
 }
 
 static void host_transmit(struct world *w, unsigned n, const struct coll_chunk *chunk)
@@ -236,18 +278,11 @@ static void host_transmit(struct world *w, unsigned n, const struct coll_chunk *
 				      .round = chunk->round,
 				      .desc = chunk->desc,
 				      .wid = w->node[n].rank };
-	uint8_t buf[SIM_ROOM];
+	uint8_t *buf = net_room(w);
 
-	if (chunk->lane == COLL_E) {
-		if (chunk->fresh)
-			check_exponents(w, host_job(w, n), msg.wid, host_op(rank, chunk), chunk);
-		memcpy(buf + WIRE_HEADER, chunk->e, chunk->len);
-	} else {
-		check_fill(w, host_job(w, n), msg.wid, host_op(rank, chunk), chunk,
-			   buf + WIRE_HEADER);
-	}
+	host_payload(w, n, chunk, buf + WIRE_HEADER);
 	wire_build(buf, &msg);
-	host_send(w, n, buf, WIRE_HEADER + chunk->len);
+	host_send(w, n, buf, net_seal(host_job(w, n)->check, buf, chunk->len));
 	if (chunk->probe)
 		host_probe(w, n, chunk->slot, chunk->round);
 }
@@ -283,7 +318,7 @@ static void host_differ(struct coll_args *args, uint64_t seed)
 
 static void host_post(struct world *w, struct sim_job *job, struct rank *rank)
 {
-	while (rank->posted < job->nr_ops && w->now_ns >= rank->post_ns &&
+	while (rank->posted < rank->epoch->nr_ops && w->now_ns >= rank->post_ns &&
 	       w->now_ns >= rank->silent_ns && coll_outstanding(rank->coll) < COLL_OPS) {
 		const struct work *work = &job->work[rank->posted];
 		bool wrong = rank->deviant && job->deviance == DEVIANT_OP &&
@@ -304,8 +339,8 @@ static void host_post(struct world *w, struct sim_job *job, struct rank *rank)
 
 		if (coll_start(rank->coll, &args) < 0)
 			sim_fail(w, BY_WIRE, "an operation is refused");
-		memset(&w->marks[job->index][rank - job->rank][rank->posted % COLL_OPS], 0,
-		       sizeof(struct mark));
+		w->marks[job->index][rank - job->rank][rank->posted % COLL_OPS] =
+			(struct mark){ .nr = 0 };
 		rank->posted++;
 		rank->post_ns = w->now_ns + sim_span(w, w->traits.think_ns);
 	}
@@ -350,24 +385,55 @@ static void host_finished(struct world *w, unsigned n)
 	}
 }
 
-static void host_operations(struct world *w, unsigned n)
+/* As the product does: the sum is void, here and everywhere. */
+static void host_corrupted(struct world *w, unsigned n)
+{
+	struct rank *rank = host_rank(w, n);
+
+	rank->corrupted = rank->session.epoch;
+	session_abort(&rank->session, WIRE_CAUSE_CORRUPTED, w->now_ns);
+	rank->blamed_restart = true; /* should END be lost for long */
+	host_over(w, n);
+	world_ready(w, n);
+}
+
+/* False: one of them is corrupted. */
+static bool host_complete(struct world *w, unsigned n)
 {
 	struct sim_job *job = host_job(w, n);
+	struct rank *rank = host_rank(w, n);
+	int i;
+
+	while ((i = coll_finish(rank->coll)) >= 0) {
+		if (job->check) {
+			bool verified = coll_verified(rank->coll, i) ||
+					w->mutant == MUTANT_CLOSE_NOT;
+
+			check_verdict(w, job, w->node[n].rank, verified);
+			if (!verified) {
+				host_corrupted(w, n);
+				return false;
+			}
+		}
+		check_finished(w, job, w->node[n].rank);
+		rank->finished++;
+	}
+	return true;
+}
+
+static void host_operations(struct world *w, unsigned n)
+{
 	struct rank *rank = host_rank(w, n);
 	struct coll_chunk out[BURST];
 	unsigned nr;
 
-	host_post(w, job, rank);
+	host_post(w, host_job(w, n), rank);
 	do {
 		nr = coll_output(rank->coll, out, BURST, w->now_ns);
 		for (unsigned i = 0; i < nr; i++)
 			host_transmit(w, n, &out[i]);
 	} while (nr == BURST);
-	while (coll_finish(rank->coll) >= 0) {
-		check_finished(w, job, w->node[n].rank);
-		rank->finished++;
-	}
-	if (rank->finished == job->nr_ops)
+	if (host_complete(w, n) && rank->finished == rank->epoch->nr_ops)
 		host_finished(w, n);
 }
 
@@ -382,7 +448,11 @@ static void host_result(struct world *w, unsigned n, const struct wire_msg *msg)
 
 	switch (coll_input(rank->coll, msg, &chunk, w->now_ns)) {
 	case COLL_TAKEN_D:
-		if (w->mutant == MUTANT_SKIPS && sim_draw(w, 50) == 0)
+		if (w->spoilt.epoch)
+			check_spoilt(w, job, r, host_op(rank, &chunk), &chunk);
+		if (chunk.counted)
+			host_count(rank, &chunk, msg->payload);
+		if (chunk.close || (w->mutant == MUTANT_SKIPS && sim_draw(w, 50) == 0))
 			break;
 		check_data(w, job, r, host_op(rank, &chunk), &chunk, msg->payload);
 		if (w->mutant == MUTANT_TWICE && sim_draw(w, 50) == 0)
@@ -420,7 +490,8 @@ static void host_begun(struct world *w, unsigned n)
 					  .epoch = rank->session.epoch,
 					  .wid = w->node[n].rank,
 					  .slots = st->slots,
-					  .p = st->p };
+					  .p = st->p,
+					  .check = host_job(w, n)->check };
 
 	if (rank->session.p_fixed && st->p != rank->session.join.p)
 		sim_fail(w, BY_REFUSAL, "node %u: P is %u, and %u was asked for and no other", n,
@@ -440,6 +511,11 @@ static void host_begun(struct world *w, unsigned n)
  */
 static void host_gave_up(struct world *w, unsigned n)
 {
+	static const struct {
+		uint8_t field, seen;
+	} fields[] = { [DEVIANT_WORLD] = { WIRE_FIELD_WORLD, SEEN_WORLD_DIFFERS },
+		       [DEVIANT_CHUNK] = { WIRE_FIELD_CHUNK, SEEN_CHUNK_DIFFERS },
+		       [DEVIANT_CHECK] = { WIRE_FIELD_FLAGS, SEEN_CHECK_DIFFERS } };
 	struct sim_job *job = host_job(w, n);
 	struct rank *rank = host_rank(w, n);
 	const struct wire_status *st = session_status(&rank->session);
@@ -459,12 +535,11 @@ static void host_gave_up(struct world *w, unsigned n)
 	    !(st->cause == WIRE_CAUSE_DUPLICATE_RANK && rank->life > 1))
 		sim_fail(w, BY_REFUSAL, "node %u: refused for 5 s, cause %u", n, st->cause);
 	if (st->cause == WIRE_CAUSE_PARAMETERS &&
-	    st->field != (job->deviance == DEVIANT_WORLD ? WIRE_FIELD_WORLD : WIRE_FIELD_CHUNK))
+	    st->field != fields[job->deviance].field)
 		sim_fail(w, BY_REFUSAL, "node %u: refused because of field %u", n, st->field);
 	job->mismatches++;
 	if (st->cause == WIRE_CAUSE_PARAMETERS) {
-		w->seen[job->deviance == DEVIANT_WORLD ? SEEN_WORLD_DIFFERS : SEEN_CHUNK_DIFFERS] =
-			true;
+		w->seen[fields[job->deviance].seen] = true;
 		rank->deviant = false;
 	}
 	host_crash(w, n);
@@ -534,13 +609,18 @@ static void host_refusal(struct world *w, const struct wire_msg *msg)
 	w->seen[SEEN_DUPLICATE] |= cause == WIRE_CAUSE_DUPLICATE_RANK;
 }
 
-static void host_input(struct world *w, unsigned n, const struct packet *p)
+static void host_input(struct world *w, unsigned n, struct packet *p)
 {
 	struct rank *rank = host_rank(w, n);
 	struct wire_msg msg;
 
-	if (wire_parse(&msg, p->data, p->len) != WIRE_OK)
-		sim_fail(w, BY_WIRE, "node %u: the switch sent nonsense", n);
+	if (w->mutant == MUTANT_HOST_SEAL_NOT)
+		mutant_seal(p);
+	if (wire_parse(&msg, p->data, p->len) != WIRE_OK) {
+		if (!p->flipped)
+			sim_fail(w, BY_WIRE, "node %u: the switch sent nonsense", n);
+		return;
+	}
 	host_refusal(w, &msg);
 	if (msg.type == WIRE_RESULT && rank->in_epoch)
 		host_result(w, n, &msg);
@@ -550,7 +630,7 @@ static void host_input(struct world *w, unsigned n, const struct packet *p)
 
 static uint64_t host_deadline(struct world *w, unsigned n)
 {
-	struct sim_job *job = host_job(w, n);
+	const struct sim_job *job = host_job(w, n);
 	struct rank *rank = host_rank(w, n);
 	uint64_t at = session_deadline(&rank->session), other;
 
@@ -558,11 +638,11 @@ static uint64_t host_deadline(struct world *w, unsigned n)
 		return at;
 	other = coll_deadline(rank->coll);
 	at = other < at ? other : at;
-	if (rank->posted < job->nr_ops && coll_outstanding(rank->coll) < COLL_OPS) {
+	if (rank->posted < rank->epoch->nr_ops && coll_outstanding(rank->coll) < COLL_OPS) {
 		other = rank->post_ns > rank->silent_ns ? rank->post_ns : rank->silent_ns;
 		at = other < at ? other : at;
 	}
-	if (rank->finished == job->nr_ops) {
+	if (rank->finished == rank->epoch->nr_ops) {
 		other = job->wait && !host_all_finished(job) ? rank->probe_ns + probe_gap_ns
 							     : rank->leave_ns;
 		at = other < at ? other : at;
@@ -586,7 +666,8 @@ void host_run(struct world *w, unsigned n)
 	}
 	while (node->up) {
 		len = session_output(&rank->session, buf, w->now_ns, &event);
-		host_event(w, n, event, NULL);
+		if (event != SESSION_NOTHING || rank->session.forgotten)
+			host_event(w, n, event, NULL);
 		if (len)
 			host_send(w, n, buf, len);
 		else if (node->up && rank->session.state == SESSION_ENDED)

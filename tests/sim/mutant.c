@@ -28,6 +28,10 @@ const struct mutant_info mutant_infos[MUTANT_NR] = {
 	[MUTANT_SKIPS] = { "skips", "host: does not deliver a result", BY_DELIVERY },
 	[MUTANT_BLAME] = { "blame", "host: names another cause", BY_BLAME },
 	[MUTANT_WORLD] = { "world", "host: joins with another world", BY_REFUSAL },
+	[MUTANT_CLOSE_NOT] = { "close-not", "host: does not look at what CLOSE says", BY_SUM },
+	[MUTANT_COUNTS_AGAIN] = { "counts-again", "host: CLOSE counts what is sent again", BY_SUM },
+	[MUTANT_HOST_SEAL_NOT] = { "host-seal-not", "host: does not look at seals", BY_SUM },
+	[MUTANT_SEAL_NOT] = { "seal-not", "switch: does not look at seals", BY_SUM },
 	[MUTANT_LEAVE] = { "leave", "switch: acknowledges LEAVE and forgets it", BY_LEAK },
 	[MUTANT_NONSENSE] = { "nonsense", "switch: sends what is no message", BY_WIRE },
 	[MUTANT_STRANGER] = { "stranger", "switch: takes any address for a member's", BY_COUNTER },
@@ -159,7 +163,7 @@ static void standin_result(struct pipe_pkt *pkt, const struct standin_cell *cell
 	msg->wid = WIRE_WID_NONE;
 	wire_build(pkt->data, msg);
 	memcpy(pkt->data + WIRE_HEADER, cell->bytes, cell->len);
-	pkt->len = WIRE_HEADER + cell->len;
+	pkt->len = net_seal(msg->sealed, pkt->data, cell->len);
 	pkt->verdict = (uint8_t)verdict;
 }
 
@@ -269,6 +273,12 @@ static void mutant_stranger(const struct world *w, unsigned n, struct pipe_pkt *
 		pkt->flow = job->members[msg.wid].flow;
 }
 
+void mutant_seal(struct packet *p)
+{
+	if (p->flipped)
+		wire_seal(p->data, p->len - WIRE_HEADER - WIRE_CRC);
+}
+
 bool mutant_switch(struct world *w, unsigned n, struct pipe_pkt *pkt)
 {
 	struct standin *standin = w->standin;
@@ -277,6 +287,8 @@ bool mutant_switch(struct world *w, unsigned n, struct pipe_pkt *pkt)
 
 	if (w->mutant == MUTANT_LEAVE)
 		return mutant_leave(w, n, pkt);
+	if (w->mutant == MUTANT_SEAL_NOT)
+		mutant_seal(pkt->cookie);
 	if (w->mutant == MUTANT_STRANGER)
 		mutant_stranger(w, n, pkt);
 	if (!mutant_is_standin(w->mutant) || wire_parse(&msg, pkt->data, pkt->len) != WIRE_OK ||

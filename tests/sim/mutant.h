@@ -31,10 +31,14 @@ enum mutant {
 	MUTANT_SKIPS,	 /* a result is not delivered */
 	MUTANT_BLAME,	 /* an epoch's end is blamed on another cause */
 	MUTANT_WORLD,	 /* a rank joins with another world */
+	MUTANT_CLOSE_NOT,     /* CLOSE's verdict is not looked at */
+	MUTANT_COUNTS_AGAIN,  /* CLOSE counts what is sent again */
+	MUTANT_HOST_SEAL_NOT, /* seals are not looked at */
 	/* The switch. */
 	MUTANT_LEAVE,	 /* LEAVE is acknowledged and forgotten */
 	MUTANT_NONSENSE, /* a result is no message */
 	MUTANT_STRANGER, /* any address is taken for a member's */
+	MUTANT_SEAL_NOT, /* seals are not looked at */
 	/* The simulator itself. */
 	MUTANT_UNCOUNTED, /* a lost packet is not counted */
 	MUTANT_MISCOUNT,  /* a packet is counted twice at the switch */
@@ -62,6 +66,8 @@ void mutant_close(struct world *w);
 void mutant_boot(struct world *w);
 /* True: the stand-in has taken the one packet and left its verdict. */
 bool mutant_switch(struct world *w, unsigned node, struct pipe_pkt *pkt);
+/* What comes has the seal that its bytes should have. */
+void mutant_seal(struct packet *p);
 /* Added to the salt of what is sent again. */
 uint32_t mutant_salt(const struct world *w);
 bool mutant_blames(const struct world *w);

@@ -6,15 +6,13 @@
 
 #include "tests/sim/mutant.h"
 
-enum { MILLION = 1000000 };
-
 /* Several chances from one random number: 20 bits of it each. */
-static bool chance(uint64_t *random, uint32_t millionths)
+static bool chance(uint64_t *random, uint32_t of)
 {
 	uint32_t bits = (uint32_t)*random & 0xfffff;
 
 	*random >>= 20;
-	return (uint64_t)bits * MILLION >> 20 < millionths;
+	return bits < of;
 }
 
 static bool burst_loses(struct world *w, struct way *way)
@@ -43,8 +41,10 @@ static bool queue_enter(struct world *w, struct way *way, size_t len, uint64_t *
 	return true;
 }
 
+/* --- Corruption that the UDP checksum does not show ------------------------------------------- */
+
 /* Two words change places: the one's complement sum stays as it is. */
-static void corrupt(struct world *w, struct packet *p)
+static void flip_words(struct world *w, struct packet *p)
 {
 	uint32_t words = p->len / 2, a = sim_draw(w, words), b = sim_draw(w, words);
 	uint8_t saved[2];
@@ -55,54 +55,108 @@ static void corrupt(struct world *w, struct packet *p)
 	memcpy(p->data + 2 * b, saved, 2);
 }
 
-static void copy_send(struct world *w, const struct sending *s, struct way *way, uint64_t at_ns)
+/*
+ * What a CRC32C is bound to find in so short a message: up to five bits, or any number of them
+ * within four bytes.
+ */
+static void flip_bits(struct world *w, struct packet *p)
 {
-	struct packet *p;
+	uint8_t *at = p->data + sim_draw(w, p->len - 7);
+
+	p->flipped = true;
+	w->seen[SEEN_FLIP] = true;
+	if (draw_coin(w, 3)) {
+		wire_put32(at, wire_get32(at) ^ ((uint32_t)sim_random(w) | 1));
+		return;
+	}
+	for (unsigned nr = 1 + sim_draw(w, 5); nr; nr--) {
+		uint32_t bit = sim_draw(w, 8 * p->len);
+
+		p->data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+}
+
+/* Whether it is of a job with CHECK, by its length. */
+static bool flip_may(const struct packet *p)
+{
+	return p->len % WIRE_PAD == (WIRE_HEADER + WIRE_CRC) % WIRE_PAD &&
+	       (SIM_SEALED >> (p->data[0] & 15) & 1) && !p->foe;
+}
+
+/* --- Sending ---------------------------------------------------------------------------------- */
+
+/* The next packet to be used, SIM_PACKETS: there is none. */
+static unsigned packet_next(const struct world *w)
+{
+	return w->nr_free ? w->free[w->nr_free - 1] : w->fresh;
+}
+
+uint8_t *net_room(struct world *w)
+{
+	unsigned next = packet_next(w);
+
+	return next < SIM_PACKETS ? w->packets[next].data : w->spare;
+}
+
+/* What else may happen to a packet; when it arrives. */
+static uint64_t copy_fate(struct world *w, struct way *way, struct packet *p, uint64_t at_ns)
+{
 	uint64_t random = sim_random(w);
 
-	if (!w->nr_free || w->nr_events + 256 > SIM_EVENTS) {
+	p->corrupt = chance(&random, way->corrupt);
+	if (chance(&random, way->reorder)) {
+		at_ns += sim_span(w, way->reorder_ns);
+		way->reordered++;
+	}
+	if (chance(&random, way->flip) && !p->corrupt && flip_may(p))
+		flip_bits(w, p);
+	if (way->jitter_ns) {
+		at_ns += sim_span(w, way->jitter_ns);
+		way->delayed++;
+	}
+	if (p->corrupt && w->mutant == MUTANT_CORRUPT)
+		flip_words(w, p);
+	return at_ns;
+}
+
+static inline void copy_send(struct world *w, const struct sending *s, struct way *way, uint64_t at_ns)
+{
+	unsigned next = packet_next(w);
+	struct packet *p = &w->packets[next];
+
+	if (next == SIM_PACKETS || w->nr_events + 256 > SIM_EVENTS) {
 		way->lost[LOST_ROOM]++;
 		return;
 	}
-	p = &w->packets[w->free[--w->nr_free]];
+	if (w->nr_free)
+		w->nr_free--;
+	else
+		w->fresh++;
 	p->from = s->from;
 	p->to = s->to;
-	p->link = w->route[s->from][s->to];
+	p->way = (uint8_t)(way - w->way);
 	p->as = s->as ? (uint8_t)(s->as - 1) : s->from;
 	p->src_port = s->src_port;
 	p->dst_port = s->dst_port;
 	p->unreachable = s->unreachable;
 	p->foe = s->foe;
-	p->corrupt = chance(&random, way->corrupt);
+	p->corrupt = p->flipped = false;
 	p->len = (uint32_t)s->len;
-	memcpy(p->data, s->data, s->len);
+	if (s->data != p->data)
+		memcpy(p->data, s->data, s->len);
 	at_ns += way->delay_ns;
-	if (chance(&random, way->reorder)) {
-		at_ns += sim_span(w, way->reorder_ns);
-		way->reordered++;
-	}
-	if (way->jitter_ns) {
-		at_ns += sim_span(w, way->jitter_ns);
-		way->delayed++;
-	}
-	if (p->corrupt && w->traits.unseen)
-		corrupt(w, p);
-	world_event(w, &(struct event){ .type = EVENT_PACKET, .arg = (uint16_t)(p - w->packets) },
+	if (!way->plain)
+		at_ns = copy_fate(w, way, p, at_ns);
+	world_event(w, &(struct event){ .type = EVENT_PACKET, .arg = (uint16_t)next },
 		    at_ns);
 }
 
-void net_send(struct world *w, const struct sending *s)
+/* Lost, or sent, perhaps twice. */
+static void net_try(struct world *w, const struct sending *s, struct way *way)
 {
-	struct link *link = &w->link[w->route[s->from][s->to]];
-	struct way *way = &link->way[link->node[1] == s->from];
 	uint64_t random = sim_random(w), at_ns = w->now_ns;
 	unsigned copies = 1;
 
-	if (s->len > SIM_ROOM)
-		sim_fail(w, BY_WIRE, "a message of %zu bytes, more than was agreed", s->len);
-	if (++w->packets_sent > SIM_MOST)
-		sim_fail(w, BY_LIVENESS, "more than %d packets", SIM_MOST);
-	way->sent++;
 	if (chance(&random, way->dup)) {
 		way->duped++;
 		copies++;
@@ -121,10 +175,22 @@ void net_send(struct world *w, const struct sending *s)
 	}
 }
 
-void net_give_back(struct world *w, const struct packet *p)
+void net_send(struct world *w, const struct sending *s)
 {
-	w->free[w->nr_free++] = (uint16_t)(p - w->packets);
+	struct way *way = &w->way[w->route[s->from][s->to]];
+
+	if (s->len > SIM_ROOM)
+		sim_fail(w, BY_WIRE, "a message of %zu bytes, more than was agreed", s->len);
+	if (++w->packets_sent > SIM_MOST)
+		sim_fail(w, BY_LIVENESS, "more than %d packets", SIM_MOST);
+	way->sent++;
+	if (way->plain && !way->cut)
+		copy_send(w, s, way, w->now_ns);
+	else
+		net_try(w, s, way);
 }
+
+/* --- Arriving --------------------------------------------------------------------------------- */
 
 /* Whether a process listens where the packet goes to. */
 static bool heard(struct world *w, const struct packet *p)
@@ -135,7 +201,7 @@ static bool heard(struct world *w, const struct packet *p)
 		return false;
 	if (p->unreachable)
 		return true;
-	return p->dst_port == (node->kind == NODE_HOST ? host_rank(w, p->to)->port : WIRE_PORT);
+	return p->dst_port == node->port;
 }
 
 static void answer_unreachable(struct world *w, const struct packet *p)
@@ -155,10 +221,9 @@ static void answer_unreachable(struct world *w, const struct packet *p)
 void net_arrive(struct world *w, unsigned packet)
 {
 	struct packet *p = &w->packets[packet];
-	struct link *link = &w->link[p->link];
 	struct node *node = &w->node[p->to];
 
-	link->way[link->node[1] == p->from].delivered++;
+	w->way[p->way].delivered++;
 	trace_packet(w, "", p);
 	if (p->corrupt) {
 		node->bad_checksum++;
@@ -175,14 +240,6 @@ void net_arrive(struct world *w, unsigned packet)
 	net_give_back(w, p);
 }
 
-struct packet *net_take(struct world *w, struct node *node)
-{
-	if (node->head == node->tail)
-		return NULL;
-	node->processed++;
-	return &w->packets[node->inbox[node->head++ & (SIM_INBOX - 1)]];
-}
-
 void net_flush(struct world *w, struct node *node)
 {
 	for (; node->head != node->tail; node->head++) {
@@ -191,34 +248,33 @@ void net_flush(struct world *w, struct node *node)
 	}
 }
 
-static uint64_t in_flight(const struct world *w, unsigned link, unsigned from)
+static void in_flight(const struct world *w, uint64_t nr[2 * SIM_LINKS])
 {
-	uint64_t nr = 0;
+	for (unsigned i = 0; i < world_nr_events(w); i++) {
+		const struct event *event = world_event_at(w, i);
+		const struct packet *p = &w->packets[event->arg];
 
-	for (unsigned i = 0; i < w->nr_events; i++) {
-		const struct packet *p = &w->packets[w->events[i].arg];
-
-		nr += w->events[i].type == EVENT_PACKET && p->link == link && p->from == from;
+		if (event->type == EVENT_PACKET)
+			nr[p->way]++;
 	}
-	return nr;
 }
 
 /* Everything that was sent is lost, delivered or on its way; everything delivered has its fate. */
 void net_check(struct world *w)
 {
-	uint64_t arrived[SIM_NODES] = { 0 };
+	uint64_t arrived[SIM_NODES] = { 0 }, flying[2 * SIM_LINKS] = { 0 };
 
+	in_flight(w, flying);
 	for (unsigned i = 0; i < 2 * w->nr_links; i++) {
-		const struct link *link = &w->link[i / 2];
-		const struct way *way = &link->way[i % 2];
-		uint64_t out = way->delivered + in_flight(w, i / 2, link->node[i % 2]);
+		const struct way *way = &w->way[i];
+		uint64_t out = way->delivered + flying[i];
 
 		for (unsigned l = 0; l < LOST_NR; l++)
 			out += way->lost[l];
 		if (way->sent + way->duped != out)
 			sim_fail(w, BY_LINK, "link %u: %lu packets sent, %lu accounted for", i / 2,
 				 (unsigned long)(way->sent + way->duped), (unsigned long)out);
-		arrived[link->node[1 - i % 2]] += way->delivered;
+		arrived[w->link[i / 2][1 - i % 2]] += way->delivered;
 	}
 	for (unsigned n = 0; n < w->nr_nodes; n++) {
 		const struct node *node = &w->node[n];

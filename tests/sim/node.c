@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "switch/core/agg.h"
 #include "tests/sim/mutant.h"
 
 struct pipe_time switch_time(const struct world *w, const struct node *node)
@@ -19,6 +20,41 @@ static void switch_count(struct world *w, const struct node *node)
 		w->counters[i] += pipe_counters(node->pipe)->v[i];
 }
 
+/* The tables by handle, which are most of a switch's memory: nothing but its jobs is in them. */
+static size_t switch_tables(const struct job_table *t)
+{
+	return JOB_HANDLES * sizeof(uint16_t) * (t->by_parent ? 2 : 1);
+}
+
+static void switch_forget(struct job_table *t)
+{
+	for (unsigned i = 0; i < t->jobs_max; i++) {
+		if (!t->jobs[i].used)
+			continue;
+		t->by_handle[t->jobs[i].handle] = 0;
+		if (t->by_parent)
+			t->by_parent[t->jobs[i].up.handle] = 0;
+	}
+}
+
+/*
+ * Its memory is zero again, as it has to be, whatever a life of it has left there.  Two parts of it
+ * are large and mostly untouched: tables by handle, and the queue of what it has to say.
+ */
+static void switch_wipe(struct node *node)
+{
+	struct outbox *outbox = &node->pipe->agg.outbox;
+	struct job_table *t = &node->pipe->agg.table;
+	uint8_t *mem = node->mem, *end = mem + node->mem_size, *at = (uint8_t *)t->by_handle;
+	size_t tables = switch_tables(t), said = outbox->tail > outbox->head ? outbox->tail : outbox->head;
+
+	switch_forget(t);
+	memset(at + tables, 0, (size_t)(end - at) - tables);
+	said = said < OUTBOX_MAX ? said : OUTBOX_MAX;
+	memset(outbox->sources, 0, (size_t)(at - (uint8_t *)outbox->sources));
+	memset(mem, 0, (size_t)((uint8_t *)&outbox->entries[said] - mem));
+}
+
 void switch_boot(struct world *w, unsigned n)
 {
 	struct node *node = &w->node[n];
@@ -26,17 +62,19 @@ void switch_boot(struct world *w, unsigned n)
 
 	if (node->boots)
 		switch_count(w, node);
-	memset(node->mem, 0, pipe_size(&node->params));
+	if (node->pipe)
+		switch_wipe(node);
 	node->params.leaf = node->parent != SIM_NONE;
 	node->params.inc = sim_mix(w->seed << 32 ^ n << 16 ^ node->boots) | 1;
 	node->params.parent_from = WIRE_PORT;
+	node->mem_size = pipe_size(&node->params);
 	node->pipe = pipe_init(node->mem, &node->params, &now);
 	if (!node->pipe)
 		sim_fail(w, BY_SIZE, "switch %u: its parameters are refused", n);
 	if (node->params.leaf)
 		pipe_set_parent(node->pipe, &(struct flow){ .ip = SIM_IP + node->parent,
 							    .udp_port = WIRE_PORT,
-							    .port = w->route[n][node->parent] });
+							    .port = w->route[n][node->parent] / 2 });
 	node->up = true;
 	node->paused = false;
 	node->rx = 0;
@@ -111,8 +149,8 @@ static void switch_check_epochs(struct world *w, unsigned n, const struct pipe_p
 		    pkt->len >= WIRE_HEADER + WIRE_BODY; /* else of another version */
 
 	for (unsigned i = 0; i < SIM_TABLE; i++) {
-		const struct job *job = pipe_job(node->pipe, i);
-		uint64_t epoch = job ? job->epoch : 0;
+		const struct job *job = &node->pipe->agg.table.jobs[i];
+		uint64_t epoch = job->used ? job->epoch : 0;
 
 		if (epoch == node->given[i])
 			continue;
@@ -174,6 +212,8 @@ static void switch_burst(struct world *w, unsigned n, struct pipe_pkt *pkts, uns
 		nr = 0;
 	if (nr)
 		pipe_input(node->pipe, pkts, nr, &now);
+	if (w->traits.spoils && nr)
+		chaos_spoil(w, n);
 	switch_check_burst(w, n, pkts, nr);
 	node->rx += nr;
 	if (w->mutant == MUTANT_MISCOUNT && nr && sim_draw(w, 50) == 0)
@@ -202,7 +242,7 @@ static unsigned switch_collect(struct world *w, unsigned n, struct pipe_pkt *pkt
 						.cap = SIM_ROOM,
 						.flow = { .ip = SIM_IP + p->as,
 							  .udp_port = p->src_port,
-							  .port = p->link,
+							  .port = p->way / 2,
 							  .mac = { 2, 0, 0, 0, 0, p->from } },
 						.cookie = p };
 	}

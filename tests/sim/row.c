@@ -2,7 +2,7 @@
 // row.c - the operations of a job: all forms and kinds, at and around every boundary there is.
 #include "tests/sim/sim.h"
 
-enum { CROWD = 8 }; /* ranks, above which a row is short */
+enum { MANY = 8 }; /* ranks, above which a row is short */
 
 struct kind {
 	uint8_t form, kind, width, nr;
@@ -24,13 +24,29 @@ static uint32_t row_per(const struct sim_job *job, const struct work *work)
 	return work->width ? job->p / work->width : 1U;
 }
 
+/* Whether CLOSE follows its data. */
+static bool row_closes(const struct sim_job *job, const struct work *work)
+{
+	return job->check && work->kind == WIRE_ADD32 && work->count;
+}
+
 /* Contributions and results, if nothing is lost, on all links. */
 static unsigned row_packets(const struct world *w, const struct sim_job *job,
 			    const struct work *work)
 {
 	uint32_t per = row_per(job, work);
 
-	return 2U * (job->world + w->nr_switches - 1) * (1 + (work->count + per - 1) / per);
+	return 2U * (job->world + w->nr_switches - 1) *
+	       (1 + (work->count + per - 1) / per + row_closes(job, work));
+}
+
+unsigned row_all(const struct world *w, const struct sim_job *job)
+{
+	unsigned packets = 0;
+
+	for (unsigned op = 0; op < job->nr_ops; op++)
+		packets += row_packets(w, job, &job->work[op]);
+	return packets;
 }
 
 /* One more or less than, or exactly, n: that is where things go wrong. */
@@ -91,7 +107,10 @@ static struct work row_segments(struct world *w, const struct sim_job *job)
 void row_draw(struct world *w, struct sim_job *job, unsigned packets, bool big)
 {
 	bool tiny = draw_coin(w, 5);
-	unsigned least = job->world > CROWD ? 1 + sim_draw(w, 2) : 1, used = 0;
+	bool tree = w->nr_switches > 1;
+	unsigned least = job->world > MANY ? 1 + sim_draw(w, tree && job->world > SIM_CROWD ? 1 : 2)
+					   : 1;
+	unsigned used = 0;
 	unsigned most = tiny ? SIM_OPS : 1 + sim_draw(w, 24);
 
 	job->nr_ops = 0;

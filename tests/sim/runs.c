@@ -75,6 +75,7 @@ static void count(struct totals *t, const struct result *result)
 	t->steps += result->steps;
 	t->checked += result->checked;
 	t->overs += result->overs;
+	t->closed += result->closed;
 	if (result->packets > t->most) {
 		t->most = result->packets;
 		t->most_seed = runs_world.seed;
@@ -196,8 +197,8 @@ void runs_summary(const struct totals *t, double seconds)
 	printf("sim: %u kinds of faults and work of %u, %u counters of the switch\n", kinds,
 	       (unsigned)SEEN_NR, counters);
 	printf("sim: %" PRIu64 " runs, %" PRIu64 " packets, %.2f M a CPU second, at most %" PRIu64
-	       " a run (seed %" PRIu64 "), %" PRIu64 " elements checked, %" PRIu64
-	       " epochs ended by faults, %" PRIu64 " failures\n",
+	       " a run (seed %" PRIu64 "; %" PRIu64 " closed early), %" PRIu64
+	       " elements checked, %" PRIu64 " epochs ended by faults, %" PRIu64 " failures\n",
 	       t->runs, t->packets, (double)t->packets / seconds / 1e6, t->most, t->most_seed,
-	       t->checked, t->overs, t->failures);
+	       t->closed, t->checked, t->overs, t->failures);
 }

@@ -14,7 +14,7 @@ struct options {
 };
 
 struct totals {
-	uint64_t runs, packets, steps, checked, overs, most, most_seed, failures;
+	uint64_t runs, packets, steps, checked, overs, closed, most, most_seed, failures;
 	uint64_t seen[SEEN_NR];			     /* runs */
 	uint64_t risen[COUNTER_NR], sum[COUNTER_NR]; /* runs and packets */
 };

@@ -31,10 +31,10 @@ static void seen_way(struct world *w, const struct way *way, bool between)
 static void seen_nodes(struct world *w)
 {
 	for (unsigned i = 0; i < w->nr_links; i++) {
-		bool between = w->node[w->link[i].node[0]].kind == NODE_SWITCH;
+		bool between = w->node[w->link[i][0]].kind == NODE_SWITCH;
 
-		seen_way(w, &w->link[i].way[0], between);
-		seen_way(w, &w->link[i].way[1], between);
+		seen_way(w, &w->way[2 * i], between);
+		seen_way(w, &w->way[2 * i + 1], between);
 	}
 	for (unsigned n = 0; n < w->nr_nodes; n++) {
 		w->seen[SEEN_CORRUPT] |= w->node[n].bad_checksum > 0;
@@ -78,6 +78,7 @@ static void seen_job(struct world *w, const struct sim_job *job)
 	w->seen[SEEN_RANKS_9] |= world > 8 && world < 32;
 	w->seen[SEEN_RANKS_32] |= world > 31 && world < 64;
 	w->seen[SEEN_RANKS_64] |= world == 64;
+	w->seen[SEEN_CHECK] |= job->check;
 	w->seen[SEEN_S_1] |= job->slots == 1;
 	w->seen[SEEN_S_SMALL] |= job->slots > 1 && job->slots < 5;
 	for (unsigned r = 0; r < world; r++) {

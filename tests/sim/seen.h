@@ -13,6 +13,8 @@
 	X(REORDER, "packet overtaken")                                                             \
 	X(JITTER, "packet delayed at random")                                                      \
 	X(CORRUPT, "packet corrupted")                                                             \
+	X(FLIP, "packet corrupted, and the UDP checksum does not show it")                         \
+	X(SPOILT, "memory of a switch changes")                                                    \
 	X(QUEUE, "queue of a slow link overflows")                                                 \
 	X(CUT, "packet lost at a link that is down")                                               \
 	X(CUT_ONE, "link down in one direction")                                                   \
@@ -37,6 +39,7 @@
 	X(OP_DIFFERS, "rank differs in an operation")                                              \
 	X(WORLD_DIFFERS, "rank differs in the world")                                              \
 	X(CHUNK_DIFFERS, "rank insists on another chunk")                                          \
+	X(CHECK_DIFFERS, "rank differs in CHECK")                                                  \
 	X(NO_SLOTS, "refused for want of slots")                                                   \
 	X(DUPLICATE, "refused because the rank is taken")                                          \
 	X(AGAIN, "job comes a second time")                                                        \
@@ -54,6 +57,8 @@
 	X(S_SMALL, "S of 2 to 4")                                                                  \
 	X(S_DIFFERS, "ranks that want different S")                                                \
 	X(P_DIFFERS, "ranks that want different P")                                                \
+	X(CHECK, "job with CHECK")                                                                 \
+	X(CLOSED, "sum that CLOSE verified")                                                       \
 	X(E_WRAPS, "lane E in its second round")                                                   \
 	X(D_WRAPS, "lane D in its second round")                                                   \
 	X(SEGMENTS, "operation of two segments")                                                   \
@@ -75,6 +80,7 @@
 	X(OVER_ROUNDS, "epoch ended: ROUNDS")                                                      \
 	X(OVER_RESET, "epoch ended: RESET")                                                        \
 	X(OVER_GONE, "epoch ended: GONE")                                                          \
+	X(OVER_CORRUPTED, "epoch ended: CORRUPTED")                                                \
 	X(FOE_WID, "stranger: rank outside the job")                                               \
 	X(FOE_STRANGER, "stranger: contribution, address its own")                                 \
 	X(FOE_SPOOF, "stranger: contribution, address of a member")                                \
@@ -82,6 +88,7 @@
 	X(FOE_EPOCH, "stranger: another epoch")                                                    \
 	X(FOE_LENGTH, "stranger: length that lies")                                                \
 	X(FOE_HEADER, "stranger: header that is not valid")                                        \
+	X(FOE_SEAL, "stranger: seal that is missing, wrong, or not wanted")                        \
 	X(FOE_TALK, "stranger: END, LEAVE, KEEPALIVE")                                             \
 	X(FOE_JOIN, "stranger: JOIN of a job of others")                                           \
 	X(FOE_OWN, "stranger: JOIN of a job that never forms")                                     \
@@ -91,6 +98,7 @@
 	X(FOE_NOISE, "stranger: noise")                                                            \
 	X(FOE_FLOOD, "stranger: flood")                                                            \
 	X(BROKEN, "rank sends what is dropped by name")                                            \
+	X(BROKEN_SEAL, "rank's seal is missing, wrong, or not wanted")                             \
 	X(BROKEN_EARLY, "rank contributes before the epoch begins")                                \
 	X(BROKEN_ROUND, "rank sends a round beyond the last")                                      \
 	X(BROKEN_GAP, "rank sends a round too early")                                              \

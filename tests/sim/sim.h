@@ -30,6 +30,7 @@
 #define SIM_MS UINT64_C(1000000)
 #define SIM_SECOND UINT64_C(1000000000)
 #define SIM_IP 0x0a000000u
+#define SIM_NEAR (2 * SIM_MS) /* an event within this is near */
 
 enum {
 	SIM_SWITCHES = 8,
@@ -44,14 +45,20 @@ enum {
 	SIM_ROOM = 320,	    /* bytes of the largest packet, rounded up */
 	SIM_PACKETS = 4096, /* in flight and in inboxes */
 	SIM_EVENTS = 8192,
+	SIM_QUEUE = 1024, /* events that are near */
 	SIM_INBOX = 256,    /* packets that wait at a process; a power of two */
 	SIM_MARKS = 17,	    /* words of bits, one for 32 elements of an operation */
 	SIM_EPOCHS = 64,    /* remembered */
 	SIM_EXPECTED = 256, /* sums remembered; a power of two */
 	SIM_ACTS = 8,
 	SIM_ABORTS = 4,	  /* of a rank, remembered */
-	SIM_MOST = 20000, /* packets of a run that never ends */
+	SIM_MOST = 5000,  /* packets of a run */
+	SIM_CROWD = 20,	  /* ranks, above which a run has few operations */
+	SIM_GROUP = 8,	  /* nodes that are looked at together, for which has to run */
+	SIM_GROUPS = 16,  /* a multiple of that */
 	SIM_NONE = 0xff,
+	/* What a job with CHECK seals, and corruption that no other checksum sees may change. */
+	SIM_SEALED = 1 << WIRE_DATA | 1 << WIRE_RESULT,
 };
 
 /* Who finds fault with a run. */
@@ -77,9 +84,11 @@ enum checker {
 
 struct packet {
 	_Alignas(64) uint8_t data[SIM_ROOM];
-	uint8_t from, to, link; /* nodes */
+	uint8_t from, to; /* nodes */
+	uint8_t way;
 	uint8_t as;		/* the node whose address it has, mostly from */
 	bool corrupt;
+	bool flipped;	  /* corrupt, and the UDP checksum does not show it */
 	bool unreachable; /* not a packet of ours: "nobody listens at src_port" */
 	bool foe;	  /* a stranger's: no sum has anything of it */
 	uint16_t src_port, dst_port;
@@ -88,21 +97,19 @@ struct packet {
 
 enum lost { LOST_CHANCE, LOST_BURST, LOST_CUT, LOST_QUEUE, LOST_ROOM, LOST_NR };
 
-/* One direction of a link.  Probabilities in millionths. */
+/* One direction of a link.  Probabilities in 2^-20. */
 struct way {
-	uint32_t loss, dup, reorder, corrupt;
-	uint32_t burst_enter, burst_leave, burst_loss;
+	/* A cache line of what each packet needs. */
+	_Alignas(64) bool plain; /* nothing happens to packets but delay */
+	bool bursting, cut;
+	uint32_t loss, dup, reorder, corrupt, flip;
+	uint32_t sent, delivered;
 	uint64_t delay_ns, jitter_ns, reorder_ns;
-	uint64_t byte_ns;  /* 0: no limit of the rate */
+	uint64_t byte_ns; /* 0: no limit of the rate */
+	uint32_t burst_enter, burst_leave, burst_loss;
+	uint32_t duped, reordered, delayed, lost[LOST_NR];
 	uint64_t queue_ns; /* what does not fit the queue is lost */
 	uint64_t free_ns;  /* when the queue is empty */
-	bool bursting, cut;
-	uint64_t sent, duped, reordered, delayed, corrupted, lost[LOST_NR], delivered;
-};
-
-struct link {
-	uint8_t node[2];
-	struct way way[2]; /* from node[i] */
 };
 
 /* --- Nodes ------------------------------------------------------------------------------------ */
@@ -110,20 +117,22 @@ struct link {
 enum node_kind { NODE_HOST, NODE_SWITCH, NODE_FOE };
 
 struct node {
-	uint8_t kind;
+	_Alignas(64) uint8_t kind;
 	uint8_t parent; /* switch that it hangs on, SIM_NONE: none */
 	uint8_t job;	/* of a host; of a foe its number */
 	uint8_t rank;
 	bool up, paused;
-	uint64_t service_ns; /* how long after a packet the process looks */
-	unsigned room;	     /* for packets that wait */
-	uint16_t inbox[SIM_INBOX];
+	uint16_t port;
+	unsigned room; /* for packets that wait */
 	uint32_t head, tail;
+	uint64_t service_ns; /* how long after a packet the process looks */
 	/* What became of packets that arrived. */
 	uint64_t processed, nobody, full, bad_checksum;
+	uint16_t inbox[SIM_INBOX];
 	/* A switch. */
 	struct pipe *pipe;
 	void *mem;
+	size_t mem_size; /* of what its pipe uses */
 	struct pipe_params params;
 	uint64_t wall_ms;	   /* its wall clock at the beginning */
 	uint64_t down_ns;	   /* when it crashed */
@@ -144,6 +153,7 @@ struct entry {
 struct epoch {
 	uint64_t epoch;
 	uint8_t job;
+	unsigned nr_ops; /* of the row, for ranks in this epoch */
 	struct entry rank[SIM_RANKS];
 };
 
@@ -157,6 +167,15 @@ struct work {
 struct mark {
 	uint64_t bits[SIM_MARKS];
 	uint32_t nr;
+	bool spoilt; /* the chunk of the spoilt cell is one of them, or its CLOSE */
+	bool wrong;  /* it showed */
+};
+
+/* A cell in a switch's memory in which bits have changed; epoch 0: none. */
+struct spoilt {
+	uint64_t epoch;
+	uint32_t round;
+	uint16_t slot;
 };
 
 struct rank {
@@ -179,11 +198,12 @@ struct rank {
 	unsigned last_life;
 	uint64_t aborted[SIM_ABORTS]; /* epochs, at nr_aborts % SIM_ABORTS */
 	unsigned nr_aborts;
+	uint64_t corrupted; /* epoch in which CLOSE did not verify, the last one */
 	bool blamed_restart, blamed_left, blamed_gone, blamed_broken, blamed_rounds, blamed_early;
 };
 
 /* What a rank gets wrong at first, until it is told. */
-enum deviance { DEVIANT_OP, DEVIANT_WORLD, DEVIANT_CHUNK, DEVIANT_NR };
+enum deviance { DEVIANT_OP, DEVIANT_WORLD, DEVIANT_CHUNK, DEVIANT_CHECK };
 
 struct sim_job {
 	uint8_t index, world;
@@ -197,6 +217,7 @@ struct sim_job {
 	unsigned nr_ops, visits;
 	struct work work[SIM_OPS];
 	bool wait; /* ranks stay until all have finished, or each leaves by itself */
+	bool check; /* with CHECK */
 	bool done;
 	uint8_t deviant; /* rank that is wrong at first, SIM_NONE: none */
 	uint8_t deviance;
@@ -229,7 +250,8 @@ struct act {
 	uint64_t for_ns;
 };
 
-#define SIM_ORDER 24 /* low bits of a key */
+#define SIM_ORDER 24	/* low bits of a key */
+#define SIM_NODE_BITS 7 /* of when a node has to run */
 
 enum event_type { EVENT_PACKET, EVENT_ACT, EVENT_BOOT, EVENT_RESUME, EVENT_HEAL, EVENT_CALM };
 
@@ -248,7 +270,7 @@ struct traits {
 	bool clock_ahead;  /* a restarted switch's wall clock has gone ahead */
 	bool clock_back;   /* or back */
 	bool blinks;	   /* the switch restarts at once when the first epoch begins */
-	bool unseen;	   /* corruption that the UDP checksum does not show */
+	unsigned spoils;   /* packets of a job with CHECK after which a switch's memory changes, 0: none */
 	uint64_t think_ns; /* between operations, at most */
 };
 
@@ -285,32 +307,45 @@ struct world {
 	bool calm; /* no fault happens any more */
 	uint64_t calm_ns;
 	unsigned budget; /* packets after which that is so */
+	unsigned last;	 /* packets after which nothing new is begun */
+	unsigned alarm;	 /* the next of these */
+	bool closing;	 /* that is so */
 	bool switch_crashed, tight;
+	struct spoilt spoilt;
 	unsigned nr_acts;
 	struct act acts[SIM_ACTS];
 	uint64_t act_ns[SIM_ACTS];
 
 	unsigned nr_nodes, nr_switches, nr_links, nr_jobs; /* switches are the first nodes */
+	unsigned undone;				   /* jobs */
 	unsigned nr_foes;				   /* and foes the last */
 	unsigned depth;					   /* levels of switches */
 	struct foe foe[SIM_FOES];
 	struct node node[SIM_NODES];
-	struct link link[SIM_LINKS];
-	uint8_t route[SIM_NODES][SIM_NODES]; /* link between two nodes, SIM_NONE: none */
+	struct way way[2 * SIM_LINKS];	     /* of link i 2 i, from its first node, and 2 i + 1 */
+	uint8_t link[SIM_LINKS][2];	     /* its nodes */
+	uint8_t route[SIM_NODES][SIM_NODES]; /* the way between two nodes, SIM_NONE: none */
 	struct sim_job job[SIM_JOBS];
 
-	/* A heap; the first lies so that four that are compared share a cache line. */
+	uint64_t ready[2];	  /* nodes that run now */
+	/* When each has to run at the latest, << SIM_NODE_BITS | node; the first of a group. */
+	_Alignas(64) uint64_t wake[SIM_GROUPS * SIM_GROUP], group[SIM_GROUPS];
+	uint64_t first; /* of all; 0: to be looked for */
+	uint32_t stale; /* groups whose first is to be looked for */
+	/*
+	 * Events: those that are near, in order, and behind them one that is none; the others are a
+	 * heap, whose first lies so that four that are compared share a cache line.
+	 */
+	unsigned head, tail;
+	struct event queue[SIM_QUEUE + 1];
 	_Alignas(64) struct event pad[3];
 	struct event events[SIM_EVENTS + 4];
-	unsigned nr_events;
+	unsigned nr_events; /* of the heap */
 	uint32_t order;
-	uint64_t ready[2];	     /* nodes that run now */
-	uint64_t wake_ns[SIM_NODES]; /* when each has to run at the latest */
-	uint64_t first_ns;	     /* the first of these */
-	unsigned first;
 	struct packet packets[SIM_PACKETS];
 	uint16_t free[SIM_PACKETS];
-	unsigned nr_free;
+	unsigned nr_free, fresh; /* packets from fresh on were never used */
+	uint8_t spare[SIM_ROOM]; /* instead of a packet's bytes, if there is none */
 
 	struct epoch epochs[SIM_EPOCHS];
 	unsigned nr_epochs; /* so far; the last SIM_EPOCHS are kept */
@@ -364,6 +399,7 @@ static inline uint64_t sim_span(struct world *w, uint64_t ns)
 /* world.c */
 struct result {
 	uint64_t hash, packets, steps, checked, overs, over_ns;
+	bool closed; /* at the end nothing new was begun, lest it be too many packets */
 	bool failed;
 	enum checker by; /* who found it */
 	char why[512];
@@ -373,12 +409,54 @@ struct result world_run(struct world *w);
 /* Memory of the nodes; once, before the first run. */
 void world_open(struct world *w);
 void world_close(struct world *w);
-void world_event(struct world *w, const struct event *event, uint64_t at_ns);
-/* The node's process runs at this time at the latest. */
-void world_wake(struct world *w, unsigned node, uint64_t at_ns);
+void world_event_far(struct world *w, const struct event *event);
+/* One that is near waits in the queue, most often not far from its end. */
+static inline void world_event(struct world *w, const struct event *event, uint64_t at_ns)
+{
+	struct event e = *event;
+	unsigned i = w->tail;
+
+	e.key = at_ns << SIM_ORDER | w->order++;
+	if (at_ns - w->now_ns > SIM_NEAR || i == SIM_QUEUE) {
+		world_event_far(w, &e);
+		return;
+	}
+	w->tail++;
+	w->queue[i + 1].key = UINT64_MAX;
+	for (; i > w->head && e.key < w->queue[i - 1].key; i--)
+		w->queue[i] = w->queue[i - 1];
+	w->queue[i] = e;
+}
+/* Events there are now, and one of them. */
+static inline unsigned world_nr_events(const struct world *w)
+{
+	return w->tail - w->head + w->nr_events;
+}
+static inline const struct event *world_event_at(const struct world *w, unsigned i)
+{
+	return i < w->tail - w->head ? &w->queue[w->head + i]
+				     : &w->events[i - (w->tail - w->head)];
+}
 static inline void world_ready(struct world *w, unsigned node)
 {
 	w->ready[node / 64] |= UINT64_C(1) << node % 64;
+}
+/* The node's process runs at this time at the latest. */
+static inline void world_wake(struct world *w, unsigned node, uint64_t at_ns)
+{
+	uint64_t key = at_ns << SIM_NODE_BITS | node;
+
+	if (at_ns <= w->now_ns) {
+		world_ready(w, node);
+		return;
+	}
+	if (key >= w->wake[node] || at_ns >> (64 - SIM_NODE_BITS))
+		return;
+	w->wake[node] = key;
+	if (key < w->group[node / SIM_GROUP])
+		w->group[node / SIM_GROUP] = key;
+	if (key < w->first)
+		w->first = key;
 }
 
 /* draw.c */
@@ -391,6 +469,8 @@ static inline bool draw_coin(struct world *w, unsigned of)
 /* row.c */
 /* A job's operations, for about so many packets; so many operations at least. */
 void row_draw(struct world *w, struct sim_job *job, unsigned packets, bool big);
+/* Packets of all of them, if nothing is lost. */
+unsigned row_all(const struct world *w, const struct sim_job *job);
 
 /* foe.c */
 void foe_draw(struct world *w);
@@ -404,6 +484,10 @@ void chaos_boot(struct world *w, unsigned node);
 void chaos_resume(struct world *w, unsigned node);
 void chaos_heal(struct world *w, unsigned link);
 void chaos_calm(struct world *w);
+/* No operation is begun any more; those that have begun are completed. */
+void chaos_close(struct world *w);
+/* A switch has been given a packet of a job with CHECK. */
+void chaos_spoil(struct world *w, unsigned node);
 
 /* net.c */
 struct sending {
@@ -417,8 +501,25 @@ struct sending {
 void net_send(struct world *w, const struct sending *sending);
 void net_arrive(struct world *w, unsigned packet);
 /* Next packet that waits at a node, NULL: none.  The caller gives it back. */
-struct packet *net_take(struct world *w, struct node *node);
-void net_give_back(struct world *w, const struct packet *packet);
+static inline struct packet *net_take(struct world *w, struct node *node)
+{
+	if (node->head == node->tail)
+		return NULL;
+	node->processed++;
+	return &w->packets[node->inbox[node->head++ & (SIM_INBOX - 1)]];
+}
+static inline void net_give_back(struct world *w, const struct packet *packet)
+{
+	w->free[w->nr_free++] = (uint16_t)(packet - w->packets);
+}
+/* Where the next packet's bytes will lie: what is written there is sent without a copy. */
+uint8_t *net_room(struct world *w);
+/* The length of the message whose header and len bytes of payload are at buf; seals it if it is of
+ * a job with CHECK. */
+static inline uint32_t net_seal(bool check, uint8_t *buf, uint32_t len)
+{
+	return check && (SIM_SEALED >> (buf[0] & 15) & 1) ? wire_seal(buf, len) : WIRE_HEADER + len;
+}
 /* All that waits at a process that ends is gone. */
 void net_flush(struct world *w, struct node *node);
 void net_check(struct world *w);
@@ -459,7 +560,12 @@ void check_data(struct world *w, struct sim_job *job, unsigned rank, unsigned op
 		const struct coll_chunk *chunk, const uint8_t *payload);
 void check_agreed(struct world *w, struct sim_job *job, unsigned rank, unsigned op,
 		  const struct coll_chunk *chunk);
+/* A result that may be of the cell that was spoilt. */
+void check_spoilt(struct world *w, struct sim_job *job, unsigned rank, unsigned op,
+		  const struct coll_chunk *chunk);
 void check_finished(struct world *w, struct sim_job *job, unsigned rank);
+/* What CLOSE says of the operation that is finished next. */
+void check_verdict(struct world *w, struct sim_job *job, unsigned rank, bool verified);
 void check_blame(struct world *w, struct sim_job *job, unsigned rank, const struct wire_status *st);
 
 /* seen.c: what has happened in the run that is over. */

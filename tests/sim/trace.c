@@ -8,9 +8,11 @@
 #include "proto/print.h"
 #include "tests/sim/sim.h"
 
-static void trace_hash(struct world *w, uint64_t a)
+static void trace_hash(struct world *w, uint64_t a, uint64_t b)
 {
-	w->trace.hash = sim_mix(w->trace.hash * 3 + a);
+	uint64_t z = (w->trace.hash ^ a) * UINT64_C(0xbf58476d1ce4e5b9) + b;
+
+	w->trace.hash = z ^ z >> 29;
 }
 
 static char node_letter(const struct world *w, unsigned n)
@@ -40,9 +42,9 @@ static void trace_print(const struct world *w, const char *what, const struct pa
 				 print_cause(st.cause));
 	}
 	trace_time(w);
-	printf("%c%u:%u > %c%u:%u %s%s%s%s\n", node_letter(w, p->from), p->from, p->src_port,
+	printf("%c%u:%u > %c%u:%u %s%s%s%s%s\n", node_letter(w, p->from), p->from, p->src_port,
 	       node_letter(w, p->to), p->to, p->dst_port, what, p->corrupt ? "corrupt " : "",
-	       p->foe ? "a stranger's " : "", text);
+	       p->flipped ? "corrupt, unseen by UDP: " : "", p->foe ? "a stranger's " : "", text);
 }
 
 static void trace_dump(struct world *w, const struct packet *p)
@@ -73,8 +75,8 @@ void trace_packet(struct world *w, const char *what, const struct packet *p)
 		memcpy(&a, p->data, sizeof(a));
 		memcpy(&b, p->data + p->len / 2, sizeof(b));
 	}
-	trace_hash(w, w->now_ns ^ (uint64_t)p->from << 56 ^ (uint64_t)p->to << 48);
-	trace_hash(w, a ^ b << 1 ^ p->len);
+	trace_hash(w, w->now_ns ^ (uint64_t)p->from << 56 ^ (uint64_t)p->to << 48,
+		   a ^ b << 1 ^ p->len);
 	if (w->trace.text)
 		trace_print(w, what, p);
 	if (w->trace.dump && !p->unreachable)
@@ -83,8 +85,7 @@ void trace_packet(struct world *w, const char *what, const struct packet *p)
 
 void trace_note(struct world *w, const char *what, unsigned who, uint64_t detail)
 {
-	trace_hash(w, w->now_ns ^ (uint64_t)who << 56);
-	trace_hash(w, detail);
+	trace_hash(w, w->now_ns ^ (uint64_t)who << 56, detail);
 	if (!w->trace.text)
 		return;
 	trace_time(w);

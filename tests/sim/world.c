@@ -33,20 +33,34 @@ void sim_fail(struct world *w, enum checker by, const char *format, ...)
 	longjmp(w->failed, 1);
 }
 
-/* --- Events: a heap of four children ---------------------------------------------------------- */
+/* --- Events: a queue, and a heap of four children ---------------------------------------------- */
 
-void world_event(struct world *w, const struct event *event, uint64_t at_ns)
+static void world_empty(struct world *w)
 {
-	struct event e = *event;
+	w->head = w->tail = 0;
+	w->queue[0].key = UINT64_MAX;
+}
+
+/* The queue begins where there is room behind it. */
+static void world_forward(struct world *w)
+{
+	w->tail -= w->head;
+	memmove(w->queue, w->queue + w->head, (w->tail + 1) * sizeof(w->queue[0]));
+	w->head = 0;
+}
+
+void world_event_far(struct world *w, const struct event *e)
+{
 	unsigned i = w->nr_events++;
 
 	if (i == SIM_EVENTS || w->order >> SIM_ORDER)
 		sim_fail(w, BY_SIZE, "more than %d events at once, or 2^%d in all", SIM_EVENTS,
 			 SIM_ORDER);
-	e.key = at_ns << SIM_ORDER | w->order++;
-	for (; i && e.key < w->events[(i - 1) / 4].key; i = (i - 1) / 4)
+	if (w->tail == SIM_QUEUE && w->head > SIM_QUEUE / 2)
+		world_forward(w);
+	for (; i && e->key < w->events[(i - 1) / 4].key; i = (i - 1) / 4)
 		w->events[i] = w->events[(i - 1) / 4];
-	w->events[i] = e;
+	w->events[i] = *e;
 }
 
 /* The least of the four children from the first; those that are not there have the highest key. */
@@ -58,8 +72,8 @@ static unsigned world_least(const struct event *e, unsigned first)
 	return e[b].key < e[a].key ? b : a;
 }
 
-/* The hole goes down to where there are no children, and up again to where the last one fits. */
-static struct event world_next(struct world *w)
+/* Of the heap: the hole goes down to where there are no children, and up to where the last one fits. */
+static struct event world_pop(struct world *w)
 {
 	struct event *e = w->events, first = e[0], last = e[--w->nr_events];
 	unsigned i = 0;
@@ -78,49 +92,62 @@ static struct event world_next(struct world *w)
 	return first;
 }
 
-/* --- Processes -------------------------------------------------------------------------------- */
-
-void world_wake(struct world *w, unsigned n, uint64_t at_ns)
+static struct event world_next(struct world *w)
 {
-	if (at_ns <= w->now_ns) {
-		world_ready(w, n);
-		return;
-	}
-	if (at_ns >= w->wake_ns[n])
-		return;
-	w->wake_ns[n] = at_ns;
-	if (at_ns < w->first_ns) {
-		w->first_ns = at_ns;
-		w->first = n;
-	}
+	struct event first = w->queue[w->head];
+
+	if (w->events[0].key < first.key)
+		return world_pop(w);
+	if (++w->head == w->tail)
+		world_empty(w);
+	return first;
 }
+
+/* --- Processes -------------------------------------------------------------------------------- */
 
 static void world_sleep(struct world *w, unsigned n)
 {
-	uint64_t first_ns = UINT64_MAX;
-	unsigned first = 0;
-
-	w->wake_ns[n] = UINT64_MAX;
-	if (n != w->first)
+	if (w->wake[n] == UINT64_MAX)
 		return;
-	for (unsigned i = 0; i < w->nr_nodes; i++) {
-		bool earlier = w->wake_ns[i] < first_ns;
+	w->stale |= (uint32_t)(w->wake[n] == w->group[n / SIM_GROUP]) << n / SIM_GROUP;
+	w->first = w->wake[n] == w->first ? 0 : w->first;
+	w->wake[n] = UINT64_MAX;
+}
 
-		first = earlier ? i : first;
-		first_ns = earlier ? w->wake_ns[i] : first_ns;
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t least(const uint64_t of[SIM_GROUP])
+{
+	return lesser(lesser(lesser(of[0], of[1]), lesser(of[2], of[3])),
+		      lesser(lesser(of[4], of[5]), lesser(of[6], of[7])));
+}
+
+/* When the first process has to run, and which. */
+static uint64_t world_first(struct world *w)
+{
+	if (w->first)
+		return w->first;
+	for (; w->stale; w->stale &= w->stale - 1) {
+		unsigned group = (unsigned)__builtin_ctz(w->stale);
+
+		w->group[group] = least(&w->wake[group * SIM_GROUP]);
 	}
-	w->first = first;
-	w->first_ns = first_ns;
+	w->first = least(w->group);
+	for (unsigned i = SIM_GROUP; i * SIM_GROUP < w->nr_nodes; i += SIM_GROUP)
+		w->first = lesser(w->first, least(w->group + i));
+	return w->first;
 }
 
 static void world_process(struct world *w, unsigned n)
 {
 	struct node *node = &w->node[n];
 
+	world_sleep(w, n);
 	if (!node->up || node->paused)
 		return;
-	if (w->wake_ns[n] != UINT64_MAX)
-		world_sleep(w, n);
 	if (node->kind == NODE_SWITCH)
 		switch_run(w, n);
 	else if (node->kind == NODE_HOST)
@@ -165,14 +192,6 @@ static void world_step(struct world *w, const struct event *event)
 
 /* --- A run ------------------------------------------------------------------------------------ */
 
-static bool world_done(const struct world *w)
-{
-	for (unsigned j = 0; j < w->nr_jobs; j++)
-		if (!w->job[j].done)
-			return false;
-	return true;
-}
-
 static void world_waits(struct world *w)
 {
 	char text[200] = "";
@@ -194,28 +213,40 @@ static void world_waits(struct world *w)
 static void world_advance(struct world *w)
 {
 	struct event event;
+	uint64_t first, next;
 
 	w->nr_steps++;
-	if (w->first_ns < w->events[0].key >> SIM_ORDER) {
-		w->now_ns = w->first_ns;
-		world_ready(w, w->first);
-		world_sleep(w, w->first);
+	first = world_first(w);
+	next = w->events[0].key < w->queue[w->head].key ? w->events[0].key : w->queue[w->head].key;
+	if (first >> SIM_NODE_BITS < next >> SIM_ORDER) {
+		w->now_ns = first >> SIM_NODE_BITS;
+		world_process(w, first & ((1U << SIM_NODE_BITS) - 1));
 		return;
 	}
-	if (!w->nr_events)
+	if (!world_nr_events(w))
 		sim_fail(w, BY_LIVENESS, "nothing happens any more");
 	event = world_next(w);
 	w->now_ns = event.key >> SIM_ORDER;
 	world_step(w, &event);
 }
 
+/* So many packets have been sent that the run has to come to its end. */
+static void world_alarm(struct world *w)
+{
+	if (!w->calm)
+		chaos_calm(w);
+	if (w->packets_sent > w->last && !w->closing)
+		chaos_close(w);
+	w->alarm = w->closing ? SIM_MOST : w->last;
+}
+
 static void world_events(struct world *w)
 {
-	while (!world_done(w)) {
+	while (w->undone) {
 		world_advance(w);
 		world_processes(w);
-		if (!w->calm && w->packets_sent > w->budget)
-			chaos_calm(w);
+		if (w->packets_sent > w->alarm)
+			world_alarm(w);
 		if (w->calm && w->now_ns > w->calm_ns + liveness_ns)
 			world_waits(w);
 	}
@@ -228,15 +259,19 @@ static void world_reset(struct world *w)
 
 	w->rng = sim_mix(seed * UINT64_C(0xd1342543de82ef95) + 1);
 	w->now_ns = SIM_SECOND;
-	w->calm = w->switch_crashed = w->tight = false;
+	w->calm = w->switch_crashed = w->tight = w->closing = false;
+	w->spoilt = (struct spoilt){ .epoch = 0 };
+	w->undone = 0;
 	w->calm_ns = 0;
 	w->nr_acts = w->nr_nodes = w->nr_switches = w->nr_links = w->nr_jobs = w->nr_foes = 0;
 	while (w->nr_events)
 		w->events[--w->nr_events].key = UINT64_MAX;
 	w->order = 0;
 	w->ready[0] = w->ready[1] = 0;
-	memset(w->wake_ns, 0xff, sizeof(w->wake_ns));
-	w->first_ns = UINT64_MAX;
+	world_empty(w);
+	memset(w->wake, 0xff, sizeof(w->wake));
+	memset(w->group, 0xff, sizeof(w->group));
+	w->first = w->stale = 0;
 	memset(w->counters, 0, sizeof(w->counters));
 	memset(w->seen, 0, sizeof(w->seen));
 	w->nr_epochs = 0;
@@ -245,9 +280,7 @@ static void world_reset(struct world *w)
 	w->trace.hash = 0;
 	w->why[0] = '\0';
 	memset(w->route, SIM_NONE, sizeof(w->route));
-	for (unsigned i = 0; i < SIM_PACKETS; i++)
-		w->free[i] = (uint16_t)(SIM_PACKETS - 1 - i);
-	w->nr_free = SIM_PACKETS;
+	w->nr_free = w->fresh = 0;
 }
 
 struct result world_run(struct world *w)
@@ -268,6 +301,7 @@ struct result world_run(struct world *w)
 		seen_collect(w);
 		mutant_check(w);
 	}
+	result.closed = w->closing;
 	result.failed = w->why[0] != '\0';
 	result.by = w->by;
 	memcpy(result.why, w->why, sizeof(result.why));
@@ -308,6 +342,8 @@ void world_open(struct world *w)
 			w->job[j].rank[r].coll = memory(coll_size(&cp));
 	for (unsigned n = 0; n < SIM_NODES; n++)
 		w->node[n].mem = n < SIM_SWITCHES ? memory(pipe_size(&pp)) : NULL;
+	for (unsigned n = 0; n < SIM_SWITCHES; n++)
+		memset(w->node[n].mem, 0, pipe_size(&pp));
 	for (unsigned i = 0; i < SIM_EVENTS + 4; i++)
 		w->events[i].key = UINT64_MAX;
 	mutant_open(w);
