@@ -58,7 +58,7 @@ enum {
 	SIM_GROUPS = 16,  /* a multiple of that */
 	SIM_NONE = 0xff,
 	/* What a job with CHECK seals, and corruption that no other checksum sees may change. */
-	SIM_SEALED = 1 << WIRE_DATA | 1 << WIRE_RESULT,
+	SIM_SEALED = 0xfe,
 };
 
 /* Who finds fault with a run. */
