@@ -504,16 +504,17 @@ static enum counter join_start(const struct joining *j)
 		.wid_a = WIRE_WID_NONE,
 	};
 	const uint16_t p_max = agg_p_max(j->agg, j->job->flags);
+	/* A leaf has had one if a member came again: the parent may count on it. */
+	const bool promised = j->job->lease_nr;
 	uint16_t p, slots;
 	uint32_t nr_free;
 
-	/* A leaf has had one if a member came again. */
 	job_unlease(&j->agg->table, j->job);
 	agg_least(j->job, j->job->joined, &p, &slots);
 	p = p_max < p ? p_max : p;
 	no.value_b = slots;
 	nr_free = join_slots(j, p, slots);
-	if (nr_free < slots && nr_free && agg_want_hopes(j->agg, j->job, j->in->now))
+	if (nr_free < slots && nr_free && !promised && agg_want_hopes(j->agg, j->job, j->in->now))
 		return join_answer(j);
 	if (nr_free < slots)
 		slots = (uint16_t)nr_free;

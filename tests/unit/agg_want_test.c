@@ -72,6 +72,24 @@ static enum counter gone(struct rig *rig, unsigned wid)
 	return counter;
 }
 
+/* At a leaf.  Handle and epochs are the parent's. */
+static const char *told(struct rig *rig, const char *name, unsigned state, uint64_t epoch)
+{
+	const struct job *job = job_of(rig, name);
+	const struct wire_msg msg = {
+		.type = WIRE_STATUS, .job = (uint16_t)epoch, .epoch = epoch, .wid = 0
+	};
+	const struct wire_status status = { .state = (uint8_t)state,
+					    .key = wire_job_key(name),
+					    .inc = job->up.inc,
+					    .p = RIG_P,
+					    .slots = SLOTS };
+	const struct flow parent = rig_parent();
+
+	return rig_send(rig, &parent,
+			(uint32_t)wire_status_build(rig->buf, &msg, &status, WIRE_BODY));
+}
+
 static void has(const char *text, const char *part)
 {
 	if (!strstr(text, part))
@@ -210,6 +228,38 @@ static void agg_want_slots__ranks_that_left_are_not_asked(void **state)
 	rig_close(&rig);
 }
 
+/* What is promised stays so when a member asks again, and is not waited with. */
+static void agg_want_hopes__not_once_a_leaf_has_promised(void **state)
+{
+	struct pipe_params params = rig_params();
+	struct rig rig;
+
+	(void)state;
+	params.slots_max = 2 * WIRE_SE + SLOTS + LEFT_OVER;
+	params.leaf = true;
+	params.inc = 900;
+	params.parent_from = RIG_PARENT_FROM;
+	rig_open(&rig, &params);
+	rig_wait(&rig, 1000);
+	for (unsigned i = 0; i < 3; i++) {
+		join(&rig, "old", 0, 1);
+		if (i != 1)
+			told(&rig, "old", i ? WIRE_RUNNING : WIRE_FORMING, 5000);
+	}
+	assert_true(job_of(&rig, "old")->running);
+	join(&rig, "new", 1, 2);
+	told(&rig, "new", WIRE_FORMING, 6000);
+	join(&rig, "new", 1, 2);
+	join(&rig, "new", 0, 2);
+	assert_int_equal(job_of(&rig, "new")->lease_nr, 0);
+	rig_wait(&rig, 1000);
+	for (unsigned i = 0; i < 3; i++) {
+		join(&rig, "new", 0, 2);
+		assert_int_equal(job_of(&rig, "new")->lease_nr, WIRE_SE + LEFT_OVER);
+	}
+	rig_close(&rig);
+}
+
 /* A job that would begin with fewer slots than it wants waits a moment for those of one that is gone. */
 static void agg_want_hopes__fewer_slots_only_if_the_others_live(void **state)
 {
@@ -268,24 +318,6 @@ static void agg_want_poke__some_at_a_time(void **state)
 	has(text, c);
 	has_not(join(&rig, "new", 50, 51), "RUNNING");
 	rig_close(&rig);
-}
-
-/* At a leaf.  Handle and epochs are the parent's. */
-static const char *told(struct rig *rig, const char *name, unsigned state, uint64_t epoch)
-{
-	const struct job *job = job_of(rig, name);
-	const struct wire_msg msg = {
-		.type = WIRE_STATUS, .job = (uint16_t)epoch, .epoch = epoch, .wid = 0
-	};
-	const struct wire_status status = { .state = (uint8_t)state,
-					    .key = wire_job_key(name),
-					    .inc = job->up.inc,
-					    .p = RIG_P,
-					    .slots = SLOTS };
-	const struct flow parent = rig_parent();
-
-	return rig_send(rig, &parent,
-			(uint32_t)wire_status_build(rig->buf, &msg, &status, WIRE_BODY));
 }
 
 /* Slots promised to the parent are those of ranks that go on asking; then a job is the parent's to end. */
@@ -435,6 +467,7 @@ int main(void)
 		cmocka_unit_test(agg_want_slots__whoever_answers_keeps_them),
 		cmocka_unit_test(agg_want_slots__ranks_that_left_are_not_asked),
 		cmocka_unit_test(agg_want_slots__at_a_leaf),
+		cmocka_unit_test(agg_want_hopes__not_once_a_leaf_has_promised),
 		cmocka_unit_test(agg_want_hopes__fewer_slots_only_if_the_others_live),
 		cmocka_unit_test(agg_want_poke__some_at_a_time),
 		cmocka_unit_test(agg_want_place__of_jobs_that_nobody_joined),
