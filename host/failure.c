@@ -304,6 +304,12 @@ static int failure_cause(const struct failure *failure, const struct wire_status
 				   FAILURE_REJOIN);
 	case WIRE_CAUSE_GONE:
 		return failure_gone(failure, status->wid_a);
+	case WIRE_CAUSE_SILENT:
+		return failure_say(
+			failure, TALLY_PEER,
+			"nothing was heard of %s, nor of any other rank of job %s, for a minute, and another "
+			"job needed the slots%s",
+			a, failure->config->job, FAILURE_REJOIN);
 	case WIRE_CAUSE_ABORTED:
 		return failure_say(failure, TALLY_PEER, "%s aborted the job%s", a, FAILURE_REJOIN);
 	case WIRE_CAUSE_LEFT:

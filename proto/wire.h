@@ -228,7 +228,8 @@ enum wire_state {
 	X(NO_SLOTS, 10, "no slots are free")                                                       \
 	X(VERSION, 11, "another protocol version")                                                 \
 	X(GONE, 12, "a rank's process is gone")                                                    \
-	X(CORRUPTED, 13, "a sum was corrupted on the way")
+	X(CORRUPTED, 13, "a sum was corrupted on the way")                                         \
+	X(SILENT, 14, "silent for long, and its slots were wanted")
 
 enum wire_cause {
 #define X(name, value, text) WIRE_CAUSE_##name = (value),

@@ -89,6 +89,17 @@ static void session_wait(struct session *s, uint64_t now_ns)
 	s->retry_ns = 2 * s->retry_ns < retry_last_ns ? 2 * s->retry_ns : retry_last_ns;
 }
 
+/* Whether somebody is missing because it asked for something else; the status then says so. */
+static bool session_dissents(struct session *s)
+{
+	const unsigned i = (unsigned)s->dissent.wid_b - s->status.first;
+
+	if (!s->differs || (i < 64 && !(s->status.missing >> i & 1)))
+		return false;
+	s->status = s->dissent;
+	return true;
+}
+
 static enum session_event session_overdue(struct session *s, uint64_t now_ns)
 {
 	if (s->refused_ns && now_ns - s->refused_last_ns > refused_gap_ns)
@@ -96,7 +107,7 @@ static enum session_event session_overdue(struct session *s, uint64_t now_ns)
 	if (s->refused_ns && now_ns - s->refused_ns >= refused_for_ns)
 		return session_give_up(s, SESSION_WAS_REFUSED, now_ns);
 	if (s->join_timeout_ns && now_ns - s->since_ns >= s->join_timeout_ns) {
-		if (s->refused_ns)
+		if (s->refused_ns || session_dissents(s))
 			return session_give_up(s, SESSION_WAS_REFUSED, now_ns);
 		return session_give_up(s, s->answered ? SESSION_MISSING_RANKS : SESSION_NO_ANSWER,
 				       now_ns);
@@ -253,6 +264,7 @@ static enum session_event session_begin(struct session *s, const struct wire_msg
 	s->job = msg->job;
 	s->forgotten = false;
 	s->refused_ns = 0;
+	s->differs = false;
 	return SESSION_BEGUN;
 }
 
@@ -274,8 +286,12 @@ static enum session_event session_joining(struct session *s, const struct wire_m
 	s->unanswered = 0;
 	if (running && status->inc == s->join.inc && msg->epoch > s->join.base)
 		return session_begin(s, msg, status, now_ns);
-	if (!s->refused_ns)
+	if (!running && status->cause == WIRE_CAUSE_PARAMETERS) {
+		s->differs = true;
+		s->dissent = *status;
+	} else if (!s->refused_ns) {
 		s->status = *status;
+	}
 	s->job = msg->job;
 	s->spoken = msg->epoch;
 	if (session_raise(s, running ? msg->epoch : msg->epoch - 1)) {
@@ -387,6 +403,7 @@ void session_rejoin(struct session *s, uint64_t now_ns)
 	s->small = false;
 	s->reached = false;
 	s->refused_ns = 0;
+	s->differs = false;
 	session_enter(s, SESSION_JOINING, now_ns);
 }
 

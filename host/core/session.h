@@ -84,6 +84,8 @@ struct session {
 	struct wire_status status; /* the last one of our job */
 	uint64_t refused_ns;	   /* since when we are refused without a break; 0: not */
 	uint64_t refused_last_ns;
+	bool differs; /* another rank asked for something else, as `dissent` says */
+	struct wire_status dissent;
 	uint64_t since_ns; /* entered this state */
 	uint64_t next_ns;  /* next message of our own */
 	uint64_t retry_ns;

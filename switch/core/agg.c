@@ -60,6 +60,7 @@ void agg_begin_forming(struct agg *agg, struct job *job, uint64_t epoch,
 	job->joined = 0;
 	job->left = 0;
 	job->gone = 0;
+	job->want.since_ns = 0;
 	job->up.awaited.nr = 0;
 	if (job->tree)
 		job->all = 0;
@@ -303,30 +304,4 @@ struct job *agg_find(struct agg *agg, const struct agg_in *in, unsigned *i, enum
 	else
 		*counter = current ? COUNTER_spoofed : COUNTER_unknown_job;
 	return NULL;
-}
-
-bool agg_expire(struct agg *agg, uint64_t forming_ms, const struct pipe_time *now)
-{
-	struct job *oldest = NULL;
-	uint64_t oldest_ns = 0;
-
-	for (unsigned i = 0; i < agg->table.jobs_max; i++) {
-		struct job *job = &agg->table.jobs[i];
-		uint64_t limit_ms, heard_ns;
-
-		if (!job->used)
-			continue;
-		limit_ms = job->running ? AGG_EXPIRED_MS : forming_ms;
-		heard_ns = job_heard(job, UINT64_MAX);
-		if (heard_ns + limit_ms * AGG_MS >= now->now_ns)
-			continue;
-		if (!oldest || heard_ns < oldest_ns) {
-			oldest = job;
-			oldest_ns = heard_ns;
-		}
-	}
-	if (!oldest)
-		return false;
-	job_del(&agg->table, oldest);
-	return true;
 }

@@ -8,7 +8,8 @@
  *	(none) --JOIN of an unknown name--> FORMING --JOIN of the last missing rank--> RUNNING
  *	RUNNING --END EPOCH(cause)--> FORMING, in a later epoch
  *	RUNNING --LEAVE of the last rank--> (none)
- *	FORMING --LEAVE of the last that joined--> (none)
+ *	FORMING --LEAVE of the last that joined, or all known are gone--> (none)
+ *	FORMING --nobody joined, and its place is wanted--> (none)
  *
  * Epochs are never reused by any job of this switch, so whatever speaks of an older one is
  * recognised and answered by STATUS.  A JOIN names the epoch it wants to replace (its base): only
@@ -34,11 +35,12 @@
 
 /* Milliseconds. */
 enum {
-	AGG_BOOT_MS = 2,	 /* no epochs are given so long after start */
-	AGG_FRESH_MS = 1000,	 /* a rank heard within this is alive */
-	AGG_FORMING_MS = 5000,	 /* silent so long, a forming job makes room for another */
-	AGG_IDLE_MS = 60000,	 /* silent so long, a running job gives way to new parameters */
-	AGG_EXPIRED_MS = 900000, /* silent so long, a running job makes room for another */
+	AGG_BOOT_MS = 2,       /* no epochs are given so long after start */
+	AGG_FRESH_MS = 1000,   /* a rank heard within this is alive */
+	AGG_MADE_MS = 20,      /* nobody has joined it for so long: a job makes room for another */
+	AGG_POKE_MS = 200,     /* silent so long, members are asked, if others want the room */
+	AGG_FORMING_MS = 5000, /* silent so long, a forming job makes room for another */
+	AGG_IDLE_MS = 60000,   /* so does a running one, or it gives way to new parameters */
 	AGG_AHEAD_MS =
 		5000, /* a base further ahead of the clock is nonsense: it would hold up all jobs */
 	AGG_UP_MS = 1,	     /* between messages of one kind to the parent */
@@ -70,6 +72,7 @@ struct agg {
 	bool strict_ports;
 	bool drains; /* makes no jobs any more */
 	struct agg_parent parent;
+	unsigned poke_next; /* job whose members are asked next */
 	struct outbox outbox;
 };
 
@@ -236,10 +239,18 @@ static inline uint8_t *agg_values(const struct agg *agg, const struct job *job, 
  * is answered. Otherwise the packet is the i-th member's own.
  */
 struct job *agg_find(struct agg *agg, const struct agg_in *in, unsigned *i, enum counter *counter);
+
 /*
- * Frees the job silent for longest, if that is longer than the limits of its state; false: there is
- * none.
+ * Room for a job, which may be NULL, where others hold all there is.  The first asks silent members
+ * of others for a sign of life: of those that have slots, or of all.
  */
-bool agg_expire(struct agg *agg, uint64_t forming_ms, const struct pipe_time *now);
+void agg_want_poke(struct agg *agg, const struct job *job, bool slots, const struct pipe_time *now);
+/* The slots of a job that nobody is there of any more, or its place; false: there is none. */
+bool agg_want_slots(struct agg *agg, const struct pipe_time *now);
+bool agg_want_place(struct agg *agg, const struct pipe_time *now);
+/* Whether it may yet turn out that others are not there any more, and the job does well to wait. */
+bool agg_want_hopes(const struct agg *agg, struct job *job, const struct pipe_time *now);
+/* Asks the silent members of one job, not too often. Returns how many. */
+unsigned agg_poke(struct agg *agg, struct job *job, const struct pipe_time *now);
 
 #endif

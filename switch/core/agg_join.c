@@ -90,9 +90,10 @@ static enum counter join_refuse(const struct joining *j, const struct refusal *r
 
 /*
  * The ranks that joined must learn of it too, or they would wait for the asker until their time is
- * up.
+ * up.  state: REFUSED are they as well; FORMING: they are right, and know whom they wait for.
  */
-static enum counter join_refuse_all(const struct joining *j, const struct refusal *refusal)
+static enum counter join_refuse_all(const struct joining *j, const struct refusal *refusal,
+				    enum wire_state state)
 {
 	const struct job *job = j->job;
 	uint64_t others = job->joined;
@@ -101,6 +102,7 @@ static enum counter join_refuse_all(const struct joining *j, const struct refusa
 	if (j->i != JOB_NONE && join_is_from(j, &job->members[j->i]))
 		others &= ~join_bit(j);
 	join_refusal_status(j, refusal, &status);
+	status.state = (uint8_t)state;
 	agg_tell_members(j->agg, job, others, &status, j->in->now->now_ns);
 	return join_refuse(j, refusal);
 }
@@ -330,6 +332,8 @@ static void join_set(struct joining *j)
 	job_set_world(job, j->join.world, j->range, j->join.ranks > 0);
 	job->flags = j->join.flags & (uint16_t)~WIRE_JOB_CHUNK_FIXED;
 	job->since_ns = j->in->now->now_ns;
+	job->rival = (struct job_rival){ .asked_ns = 0 };
+	job->want = (struct job_want){ .poked_ns = 0 };
 	j->i = job_index(job, j->wid);
 	if (!agg_is_leaf(j->agg))
 		return;
@@ -380,26 +384,14 @@ static void join_poke(const struct joining *j)
 static enum counter join_settle_running(struct joining *j, const struct refusal *refusal)
 {
 	const struct job *job = j->job;
-	uint64_t quiet_ns = job_heard(job, job->all) + AGG_IDLE_MS * AGG_MS;
-
+	uint64_t heard_ns = job_heard(job, job->all & ~job->left);
 	/* Once a rank has left, the epoch is good for nothing but letting the others finish. */
-	if (!j->ask && (job->left || quiet_ns < j->in->now->now_ns))
+	uint64_t quiet_ms = job->left ? AGG_FRESH_MS : AGG_IDLE_MS;
+
+	if (!j->ask && heard_ns + quiet_ms * AGG_MS < j->in->now->now_ns)
 		return join_replace(j);
 	join_poke(j);
 	return join_refuse(j, refusal);
-}
-
-static enum counter join_settle_forming(struct joining *j, const struct refusal *refusal)
-{
-	const struct job *job = j->job;
-	uint64_t silent = job_silent(job, j->in->now->now_ns, AGG_FRESH_MS * AGG_MS);
-
-	if (job->joined & ~silent)
-		return join_refuse_all(j, refusal);
-	/* Not by a late JOIN: the answer to it says which base to use. */
-	if (!j->ask && j->join.base == job->epoch - 1)
-		return join_replace(j);
-	return join_answer(j);
 }
 
 /* Another process holds the rank: heard a moment ago, from elsewhere. */
@@ -428,6 +420,56 @@ static enum counter join_refuse_taken(const struct joining *j)
 	return join_refuse(j, &no);
 }
 
+/*
+ * Notes whom the job refuses, and says whether another that asked for the same was refused within
+ * the last second: these are two that agree.
+ */
+static bool join_seconds(const struct joining *j)
+{
+	struct job_rival now = {
+		.asked_ns = j->in->now->now_ns,
+		.flow = join_flow(j),
+		.range = j->range,
+		.wid = j->wid,
+		.world = j->join.world,
+		.flags = j->join.flags,
+		.p = j->join.flags & WIRE_JOB_CHUNK_FIXED ? j->join.p : 0,
+	};
+	struct job_rival last = j->job->rival;
+
+	if (j->ask)
+		return false;
+	j->job->rival = now;
+	return last.asked_ns && last.asked_ns + AGG_FRESH_MS * AGG_MS >= now.asked_ns &&
+	       last.wid != now.wid && last.world == now.world && last.flags == now.flags &&
+	       last.p == now.p && wire_range_value(last.range) == wire_range_value(now.range) &&
+	       (last.flow.ip != now.flow.ip || last.flow.udp_port != now.flow.udp_port);
+}
+
+/*
+ * Of two that differ nobody knows who is right, so both are refused.  Two that agree are not
+ * disturbed by a third, and prevail over one that was first.
+ */
+static enum counter join_settle_forming(struct joining *j, const struct refusal *refusal)
+{
+	const struct job *job = j->job;
+	uint64_t living = job->joined & ~job_silent(job, j->in->now->now_ns, AGG_FRESH_MS * AGG_MS);
+
+	if (living) {
+		/* Its rank is here already, and waits with the others. */
+		if ((job->joined & join_bit(j)) && join_is_taken(j))
+			return join_refuse(j, refusal);
+		if (living & (living - 1))
+			return join_refuse_all(j, refusal, WIRE_FORMING);
+		if (!join_seconds(j))
+			return join_refuse_all(j, refusal, WIRE_REFUSED);
+	}
+	/* Not by a late JOIN: the answer to it says which base to use. */
+	if (!j->ask && j->join.base == job->epoch - 1)
+		return join_replace(j);
+	return join_answer(j);
+}
+
 static enum counter join_late(const struct joining *j)
 {
 	struct job_member *member;
@@ -440,26 +482,20 @@ static enum counter join_late(const struct joining *j)
 	return join_answer(j);
 }
 
-/* Slots and bytes as the least of what all asked for; fewer slots where fewer are free. */
-static bool join_lease(const struct joining *j, uint16_t *wanted)
+/* Slots of P bytes that the job can have, if others make room for it as far as they may. */
+static uint32_t join_slots(const struct joining *j, uint16_t p, uint16_t wanted)
 {
 	struct job_table *table = &j->agg->table;
-	const uint16_t p_max = agg_p_max(j->agg, j->job->flags);
-	uint16_t p, slots;
-	uint32_t nr_free;
+	uint32_t nr_free = job_slots_free(table, p);
 
-	agg_least(j->job, j->job->joined, &p, &slots);
-	p = p_max < p ? p_max : p;
-	*wanted = slots;
-	nr_free = job_slots_free(table, p);
-	while (nr_free == 0 && agg_expire(j->agg, AGG_EXPIRED_MS, j->in->now))
+	if (nr_free < wanted)
+		agg_want_poke(j->agg, j->job, true, j->in->now);
+	while (nr_free == 0 && agg_want_slots(j->agg, j->in->now))
 		nr_free = job_slots_free(table, p);
-	if (nr_free == 0)
-		return false;
-	return job_lease(table, j->job, p, nr_free < slots ? (uint16_t)nr_free : slots);
+	return nr_free;
 }
 
-/* All ranks are here. */
+/* All ranks are here.  Slots and bytes are the least of what they asked for. */
 static enum counter join_start(const struct joining *j)
 {
 	struct refusal no = {
@@ -467,14 +503,24 @@ static enum counter join_start(const struct joining *j)
 		.field = WIRE_FIELD_SLOTS,
 		.wid_a = WIRE_WID_NONE,
 	};
-	uint16_t wanted;
+	const uint16_t p_max = agg_p_max(j->agg, j->job->flags);
+	/* A leaf has had one if a member came again: the parent may count on it. */
+	const bool promised = j->job->lease_nr;
+	uint16_t p, slots;
+	uint32_t nr_free;
 
-	/* A leaf has had one if a member came again. */
 	job_unlease(&j->agg->table, j->job);
-	if (!join_lease(j, &wanted)) {
-		no.value_b = wanted;
-		return join_refuse_all(j, &no);
-	}
+	agg_least(j->job, j->job->joined, &p, &slots);
+	p = p_max < p ? p_max : p;
+	no.value_b = slots;
+	nr_free = join_slots(j, p, slots);
+	if (nr_free < slots && nr_free && !promised && agg_want_hopes(j->agg, j->job, j->in->now))
+		return join_answer(j);
+	if (nr_free < slots)
+		slots = (uint16_t)nr_free;
+	if (slots == 0 || !job_lease(&j->agg->table, j->job, p, slots))
+		return join_refuse_all(j, &no, WIRE_REFUSED);
+	j->job->want.since_ns = 0;
 	if (agg_is_leaf(j->agg)) {
 		agg_up_join(j->agg, j->job, 0, j->in->now);
 		return join_answer(j);
@@ -530,14 +576,14 @@ static enum counter join_make(struct joining *j)
 		full.field = WIRE_FIELD_NONE;
 		return join_refuse(j, &full);
 	}
+	if (!job_has_place(&agg->table) && !agg_want_place(agg, now)) {
+		agg_want_poke(agg, NULL, false, now);
+		return join_refuse(j, &full);
+	}
 	/* At a leaf only the handle comes from it. */
 	if (!agg_is_leaf(agg) && !agg_take_epoch(agg, now, j->join.base, &epoch))
 		return COUNTER_too_early;
 	j->job = job_add(&agg->table, j->join.name, epoch);
-	if (!j->job && agg_expire(agg, AGG_FORMING_MS, now))
-		j->job = job_add(&agg->table, j->join.name, epoch);
-	if (!j->job)
-		return join_refuse(j, &full);
 	if (agg_is_leaf(agg))
 		j->job->epoch = AGG_UP_EPOCH;
 	join_set(j);

@@ -109,6 +109,7 @@ enum counter agg_leave(struct agg *agg, struct agg_in *in)
 	}
 	if (!job->running && (in->msg.epoch == job->epoch || in->msg.epoch == 0)) {
 		job->joined &= ~bit;
+		job_unlease(&agg->table, job); /* a leaf's, for all of them */
 		return leave_answer(agg, in, job, job->joined == 0);
 	}
 	agg_answer(agg, in, job);
@@ -128,6 +129,7 @@ static void end_cause_switch(const struct job *job, const struct wire_status *bo
 	case WIRE_CAUSE_RESET:
 	case WIRE_CAUSE_GONE:
 	case WIRE_CAUSE_CORRUPTED:
+	case WIRE_CAUSE_SILENT:
 		why->cause = body->cause;
 		break;
 	case WIRE_CAUSE_NONE:
@@ -214,6 +216,19 @@ enum counter agg_version(struct agg *agg, struct agg_in *in)
 	return COUNTER_bad_version;
 }
 
+/* While forming: who is gone is no member of what comes, and without members there is no job. */
+static void gone_forget(struct agg *agg, struct job *job, unsigned i, const struct pipe_time *now)
+{
+	job->joined &= ~(UINT64_C(1) << i);
+	job->members[i].inc = 0;
+	job_unlease(&agg->table, job);
+	if (job_known(job))
+		return;
+	if (agg_is_leaf(agg))
+		agg_up_leave(agg, job, now);
+	job_del(&agg->table, job);
+}
+
 /* COUNTER_NR: the job has no such member, or does not need it. */
 static enum counter gone_from(struct agg *agg, struct job *job, const struct flow *flow,
 			      const struct pipe_time *now)
@@ -228,7 +243,7 @@ static enum counter gone_from(struct agg *agg, struct job *job, const struct flo
 	if (i == job->nr_members)
 		return COUNTER_NR;
 	if (!job->running) {
-		job->joined &= ~(UINT64_C(1) << i);
+		gone_forget(agg, job, i, now);
 		return COUNTER_gone;
 	}
 	why.wid_a = job_wid(job, i);

@@ -208,6 +208,13 @@ static void up_unknown(struct agg *agg, const struct agg_in *in)
 		up_lost(agg, job);
 }
 
+/* That these members disagree with others: REFUSED are they, FORMING: others are. */
+static bool up_is_refusal(const struct wire_status *status)
+{
+	return status->state == WIRE_REFUSED ||
+	       (status->state == WIRE_FORMING && status->cause == WIRE_CAUSE_PARAMETERS);
+}
+
 /* What this switch's members asked for as one cannot be had: each of them has to know. */
 static void up_refused(struct agg *agg, const struct agg_in *in, const struct job *job,
 		       const struct wire_status *refusal)
@@ -217,7 +224,7 @@ static void up_refused(struct agg *agg, const struct agg_in *in, const struct jo
 	if (job->running)
 		return;
 	agg_status(job, JOB_NONE, in->now->now_ns, &status);
-	status.state = WIRE_REFUSED;
+	status.state = refusal->state;
 	status.cause = refusal->cause;
 	status.wid_a = refusal->wid_a;
 	status.wid_b = refusal->wid_b;
@@ -277,7 +284,7 @@ static void up_follow(struct agg *agg, const struct agg_in *in, struct job *job,
 	};
 
 	/* A refusal's cause is not why the epoch before ended. */
-	if (status->state == WIRE_REFUSED)
+	if (up_is_refusal(status))
 		why = (struct agg_cause){ .wid_a = WIRE_WID_NONE, .wid_b = WIRE_WID_NONE };
 	agg_begin_forming(agg, job, in->msg.epoch, &why);
 	job->last.ended = status->ended;
@@ -323,6 +330,15 @@ static void up_disown(struct agg *agg, const struct agg_in *in)
 		outbox_put(&agg->outbox, &agg->parent.flow, &msg, &body, room);
 }
 
+/* The parent may want to know whether anybody is there. */
+static void up_poked(struct agg *agg, struct job *job, const struct pipe_time *now)
+{
+	if (job->left == job->all)
+		agg_up_leave(agg, job, now);
+	else
+		agg_poke(agg, job, now);
+}
+
 enum counter agg_up_status(struct agg *agg, struct agg_in *in)
 {
 	struct wire_status status;
@@ -352,7 +368,7 @@ enum counter agg_up_status(struct agg *agg, struct agg_in *in)
 	job_set_parent(&agg->table, job, in->msg.job);
 	if (in->msg.epoch > job->epoch)
 		up_follow(agg, in, job, &status);
-	if (status.state == WIRE_REFUSED) {
+	if (up_is_refusal(&status)) {
 		up_refused(agg, in, job, &status);
 		return COUNTER_up_status;
 	}
@@ -362,6 +378,8 @@ enum counter agg_up_status(struct agg *agg, struct agg_in *in)
 		return COUNTER_up_status;
 	}
 	up_awaited(in, job, &status);
+	if (job->running)
+		up_poked(agg, job, in->now);
 	if (status.state == WIRE_RUNNING && !job->running)
 		up_run(agg, in, job, &status);
 	return COUNTER_up_status;

@@ -47,13 +47,25 @@ static uint16_t job_free_handle(const struct job_table *table, uint64_t epoch)
 	return handle;
 }
 
-struct job *job_add(struct job_table *table, const char *name, uint64_t epoch)
+static unsigned job_free_entry(const struct job_table *table)
 {
-	struct job *job;
-	unsigned i = 0, len = 0;
+	unsigned i = 0;
 
 	while (i < table->jobs_max && table->jobs[i].used)
 		i++;
+	return i;
+}
+
+bool job_has_place(const struct job_table *table)
+{
+	return job_free_entry(table) < table->jobs_max;
+}
+
+struct job *job_add(struct job_table *table, const char *name, uint64_t epoch)
+{
+	struct job *job;
+	unsigned i = job_free_entry(table), len = 0;
+
 	if (i == table->jobs_max)
 		return NULL;
 	job = &table->jobs[i];
@@ -198,6 +210,17 @@ struct wire_range job_awaited(const struct job *job)
 	if (from >= end)
 		return (struct wire_range){ 0, 0 };
 	return (struct wire_range){ (uint16_t)from, (uint16_t)(next - from) };
+}
+
+uint64_t job_known(const struct job *job)
+{
+	uint64_t known = 0;
+
+	for (unsigned i = 0; i < job->nr_members; i++) {
+		if (job->members[i].inc)
+			known |= UINT64_C(1) << i;
+	}
+	return known;
 }
 
 uint64_t job_heard(const struct job *job, uint64_t mask)

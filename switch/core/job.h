@@ -42,6 +42,21 @@ struct job_up {
 	uint32_t awaited_round;
 };
 
+/* Room that is short: what others want of this job, and what it wants itself. */
+struct job_want {
+	uint64_t poked_ns; /* its silent members were last asked for a sign of life */
+	uint64_t asked_ns; /* the same, for the first time since one of them was heard; 0: never */
+	uint64_t since_ns; /* complete, and more slots might become free; 0: not */
+};
+
+/* Whoever was refused last while forming, and what it asked for. */
+struct job_rival {
+	uint64_t asked_ns; /* 0: nobody */
+	struct flow flow;
+	struct wire_range range;
+	uint16_t wid, world, flags, p;
+};
+
 struct job {
 	bool used;
 	bool running;
@@ -61,6 +76,8 @@ struct job {
 	uint64_t since_ns;			   /* created, or last reset */
 	struct job_member members[WIRE_WORLD_MAX]; /* ranks: by wid; switches: as they came */
 	struct job_up up;
+	struct job_want want;
+	struct job_rival rival;
 	/* Why the epoch before ended: told to whoever still speaks of it. */
 	struct {
 		uint8_t cause;
@@ -110,6 +127,8 @@ struct job *job_by_name(const struct job_table *table, const char *name);
 /* By the key alone, which is all that a STATUS carries. */
 struct job *job_by_key(const struct job_table *table, uint64_t key);
 
+/* Whether there is a free entry. */
+bool job_has_place(const struct job_table *table);
 /*
  * A forming job without members, in a free entry; NULL if there is none.  The handle comes from the
  * epoch, which is never reused, so that a handle from before a restart of the switch is most likely
@@ -172,6 +191,8 @@ static inline bool job_identity(const struct job_member *member, const struct fl
 			   memcmp(flow->mac, member->flow.mac, sizeof(flow->mac)) == 0);
 }
 
+/* Those that are members or were, and are not known to be gone. */
+uint64_t job_known(const struct job *job);
 /* When a member of the mask was last heard; since_ns if none ever was. */
 uint64_t job_heard(const struct job *job, uint64_t mask);
 /* The members known so far that have been silent for longer than ns. */

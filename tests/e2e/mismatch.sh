@@ -118,6 +118,28 @@ case_world-size()
 	switch_stop switch
 }
 
+# Two that agree: the one that does not is refused, and they wait for the right one.
+case_world-size-of-one()
+{
+	local i
+
+	switch
+	worker w0 job 0 3 "$rank" sum:10
+	worker w1 job 1 3 "$rank" sum:10
+	worker wrong job 2 4 "$rank" sum:10
+	ends wrong 1
+	printed wrong.err 'size \(TALLY_SIZE\) is 3 for rank [01] and 4 for rank 2'
+	worker w2 job 2 3 "$rank" sum:10
+	all_end w 3 0
+	workers two again 2 env TALLY_JOIN_TIMEOUT=8 TALLY_SIZE=3 "$rank" sum:10
+	worker wrong again 2 4 "$rank" sum:10
+	for i in wrong two0 two1; do
+		ends $i 1
+		printed $i.err 'size \(TALLY_SIZE\) is 3 for rank [01] and 4 for rank 2'
+	done
+	switch_stop switch
+}
+
 case_chunk-size()
 {
 	local i
@@ -246,6 +268,6 @@ case_configuration-file()
 }
 
 rank=$build/tests/e2e/rank
-run_cases 5 world-size duplicate-rank duplicate-rank-forming no-slots count dtype op op-average collective \
+run_cases 5 world-size world-size-of-one duplicate-rank duplicate-rank-forming no-slots count dtype op op-average collective \
 	second-operation chunk-size slots unknown-variable variables configuration-file
 exit $not_ok

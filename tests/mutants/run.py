@@ -48,6 +48,8 @@ CHECKS = [
     (OTHER, "slot_test", "tests/unit/slot_test", [], SLOTS),
     (OTHER, "agg_data_test", "tests/unit/agg_data_test", [], (SWITCH,)),
     (OTHER, "agg_join_test", "tests/unit/agg_join_test", [], (SWITCH,)),
+    (OTHER, "agg_rival_test", "tests/unit/agg_rival_test", [], (SWITCH,)),
+    (OTHER, "agg_want_test", "tests/unit/agg_want_test", [], (SWITCH,)),
     (OTHER, "agg_talk_test", "tests/unit/agg_talk_test", [], (SWITCH,)),
     (OTHER, "agg_test", "tests/unit/agg_test", [], (SWITCH,)),
     (OTHER, "job_test", "tests/unit/job_test", [], (SWITCH,)),

@@ -11,7 +11,7 @@ from codec import Drop, NOBODY, Record
 AHEAD_MS = 5000
 MS = 1000 * 1000
 SECOND = 1000 * MS
-EXPIRED, FORMING_EXPIRED = 900 * SECOND, 5 * SECOND
+DEAD, IDLE, MADE, ASK = 60 * SECOND, 5 * SECOND, 20 * MS, 200 * MS
 WORLD_MAX = 64
 WORLD, CHUNK, FLAGS, RANK, SLOTS, RANGES = range(1, 7)
 
@@ -49,12 +49,15 @@ class Job:
         self.world, self.all, self.since = join.world, (1 << join.world) - 1, now
         self.flags = join.flags & ~codec.CHUNK_FIXED
         self.members, self.joined, self.left, self.gone = {}, 0, 0, 0
+        self.asked = self.first_asked = self.waits = 0
+        self.rival = None
 
-    def quiet_since(self):
-        return max([self.since] + [m.heard for m in self.members.values()])
+    def quiet_since(self, leavers=True):
+        return max([self.since] + [m.heard for m in self.members.values()
+                                   if leavers or not self.left >> m.wid & 1])
 
-    def silent(self, now):
-        return sum(1 << m.wid for m in self.members.values() if now - m.heard > SECOND)
+    def silent(self, now, since=SECOND):
+        return sum(1 << m.wid for m in self.members.values() if now - m.heard > since)
 
 
 class Switch:
@@ -62,6 +65,7 @@ class Switch:
         """limits: jobs, slots and P at most, without and with CHECK."""
         self.jobs_max, self.slots_max, self.p_plain, self.p_check = limits
         self.start, self.last, self.jobs, self.told = start, 0, {}, {}
+        self.places, self.turn = [None] * limits[0], 0
 
     # --- What all messages share -----------------------------------------------------------------
     def input(self, now, wall, address, packet):
@@ -193,7 +197,7 @@ class Switch:
         job.ended = Record(cause=cause, a=a, b=b, epoch=job.epoch, descs=descs)
         job.members = {w: m for w, m in job.members.items() if not job.left >> w & 1}
         job.epoch, job.running, job.lease, job.cells = epoch, False, None, {}
-        job.joined = job.left = job.gone = 0
+        job.joined = job.left = job.gone = job.waits = 0
 
     def break_epoch(self, job, cause, a=NOBODY, b=NOBODY, descs=(b"", b""), above=0):
         self.end_epoch(job, cause, a, b, descs, above)
@@ -348,13 +352,19 @@ class Switch:
         return None
 
     def make(self, head, join):
-        epoch = self.next_epoch(join.base)
-        if len(self.jobs) == self.jobs_max and not self.expire(FORMING_EXPIRED):
+        if len(self.jobs) == self.jobs_max and not self.free_place():
+            self.ask_others(None, every=True)
             self.refuse(None, head, join, codec.NO_SLOTS, (SLOTS, 0, join.slots))
             return None
+        epoch = self.next_epoch(join.base)
         job = Job(join, self.free_handle(epoch), epoch, self.now)
         self.jobs[job.handle] = job
+        self.places[self.places.index(None)] = job
         return job
+
+    def remove(self, job):
+        del self.jobs[job.handle]
+        self.places[self.places.index(job)] = None
 
     def free_handle(self, epoch):
         handle = epoch & 0xffff
@@ -362,13 +372,59 @@ class Switch:
             handle = handle + 1 & 0xffff
         return handle
 
-    def expire(self, forming):
-        old = [j for j in self.jobs.values()
-               if self.now - j.quiet_since() > (EXPIRED if j.running else forming)]
-        if not old:
-            return False
-        del self.jobs[min(old, key=Job.quiet_since).handle]
-        return True
+    # --- Room that is wanted: slots, or a place in the table --------------------------------------
+    def free_place(self):
+        idle = [j for j in self.places if j and not j.running
+                and self.now - j.quiet_since() > (IDLE if j.members else MADE)]
+        job = min(idle, key=Job.quiet_since) if idle else self.end_dead()
+        if job:
+            self.remove(job)
+        return job is not None
+
+    def end_dead(self):
+        """Ends a job that nobody is there of any more, as far as can be known."""
+        dead = [j for j in self.places if j and self.is_dead(j)]
+        if not dead:
+            return None
+        job = min(dead, key=Job.quiet_since)
+        try:
+            self.break_epoch(job, codec.SILENT, lowest(job.all & ~job.left))
+        except Drop:
+            return None
+        return job
+
+    def is_dead(self, job):
+        heard = job.quiet_since(leavers=False)
+        return (job.running and self.now - heard > DEAD and job.first_asked > heard
+                and self.now - job.first_asked >= SECOND)
+
+    def ask_others(self, job, every=False):
+        """Silent members of other jobs are asked for a sign of life; about 64 at a time."""
+        asked = 0
+        for _ in self.places:
+            if asked >= 64:
+                break
+            other, self.turn = self.places[self.turn], (self.turn + 1) % self.jobs_max
+            if other and other is not job and (every or other.lease):
+                asked += self.ask(other)
+
+    def ask(self, job):
+        silent = job.silent(self.now, ASK) & ~job.left
+        if not silent or self.now - job.asked < ASK:
+            return 0
+        if job.quiet_since(leavers=False) >= job.first_asked:
+            job.first_asked = self.now
+        job.asked = self.now
+        for wid, member in sorted(job.members.items()):
+            if silent >> wid & 1 and self.allows((member.ip, member.port)):
+                self.tell(job, member)
+        return bin(silent).count("1")
+
+    def may_get_more(self, job):
+        job.waits = job.waits or self.now
+        return self.now - job.waits <= SECOND and any(
+            other.quiet_since(leavers=False) <= job.waits
+            for other in self.jobs.values() if other is not job and other.lease)
 
     @staticmethod
     def difference(job, head, join):
@@ -390,7 +446,7 @@ class Switch:
 
     def settle(self, job, head, join, difference):
         if job.running:
-            if job.left or self.now - job.quiet_since() > 60 * SECOND:
+            if self.now - job.quiet_since(leavers=False) > (SECOND if job.left else DEAD):
                 self.replace(job, head, join)
             else:
                 for wid, member in sorted(job.members.items()):
@@ -398,12 +454,30 @@ class Switch:
                     if silent >> wid & 1 and self.allows((member.ip, member.port)):
                         self.tell(job, member)
                 self.refuse(job, head, join, codec.PARAMETERS, difference)
-        elif job.joined & ~job.silent(self.now):
-            self.refuse_all(job, head, join, codec.PARAMETERS, difference)
+        elif job.joined & ~job.silent(self.now) and not self.overruled(job, head, join, difference):
+            pass
         elif join.base == job.epoch - 1:
             self.replace(job, head, join)
         else:
             self.answer_job(head, job)
+
+    def overruled(self, job, head, join, difference):
+        """Whether those that wait, of whom one at least was heard, give way; if not, all are told."""
+        living = job.joined & ~job.silent(self.now)
+        if job.joined >> head.wid & 1 and self.is_taken(job, head, join):
+            self.refuse(job, head, join, codec.PARAMETERS, difference)
+            return False
+        state = codec.FORMING
+        if living & living - 1 == 0:
+            asked = (join.world, join.flags, join.flags & 1 and join.p,
+                     join.ranges[0] if join.nr_ranges else (0, join.world))
+            last, job.rival = job.rival, (self.now, head.wid, (self.address[0], join.port), asked)
+            if (last and self.now - last[0] <= SECOND and last[1] != head.wid
+                    and last[2] != job.rival[2] and last[3] == asked):
+                return True
+            state = codec.REFUSED
+        self.refuse_all(job, head, join, codec.PARAMETERS, difference, state)
+        return False
 
     def replace(self, job, head, join):
         enters = join.base == (job.epoch if job.running else job.epoch - 1)
@@ -455,6 +529,8 @@ class Switch:
             self.accept(job, head, join)
             if job.joined == job.all:
                 wanted = self.begin(job)
+                if wanted is None:
+                    return self.answer_job(head, job)
                 if wanted:
                     return self.refuse_all(job, head, join, codec.NO_SLOTS,
                                            (SLOTS, 0, wanted, NOBODY))
@@ -462,14 +538,19 @@ class Switch:
         self.answer_job(head, job)
 
     def begin(self, job):
-        """All have joined: 0, or the slots wanted where none are free."""
+        """All have joined: 0, or the slots wanted where none are free; None: it waits for more."""
         joins = [m.join for m in job.members.values()]
         wanted = min(j.slots for j in joins)
-        while not self.free_slots()[1] and self.expire(EXPIRED):
+        if self.free_slots()[1] < wanted:
+            self.ask_others(job)
+        while not self.free_slots()[1] and self.end_dead():
             pass
         first, most = self.free_slots()
         if not most:
             return wanted
+        if most < wanted and self.may_get_more(job):
+            return None
+        job.waits = 0
         job.p = min([self.p_max(job.flags)] + [j.p for j in joins])
         job.slots = min(wanted, most)
         first = next(a for a, b in self.gaps() if b - a >= codec.SE + job.slots)
@@ -497,12 +578,13 @@ class Switch:
     def refuse(self, job, head, join, cause, difference):
         self.answer(head, job, **self.refusal(job, head, join, cause, difference))
 
-    def refuse_all(self, job, head, join, cause, difference):
+    def refuse_all(self, job, head, join, cause, difference, state=codec.REFUSED):
         fields = self.refusal(job, head, join, cause, difference)
         for wid, member in sorted(job.members.items()):
             asker = wid == head.wid and member.is_base(self.address, join)
             if job.joined >> wid & 1 and not asker and self.allows((member.ip, member.port)):
-                self.tell(job, member, **{**fields, "incarnation": member.incarnation})
+                self.tell(job, member, **{**fields, "state": state,
+                                          "incarnation": member.incarnation})
         self.answer(head, job, **fields)
 
     # --- END, LEAVE, KEEPALIVE, port unreachable -------------------------------------------------
@@ -537,7 +619,7 @@ class Switch:
             self.answer_job(head, job)
             return "leave"
         if empty:
-            del self.jobs[job.handle]
+            self.remove(job)
             self.answer_unknown(head, job.key)
         else:
             self.answer_job(head, job, cause=codec.LEFT, a=head.wid, b=NOBODY, ended=0)
@@ -588,7 +670,7 @@ class Switch:
     def gone(self, now, wall, address):
         """An ICMP port-unreachable about a packet to address."""
         self.now, self.wall, self.address, self.out = now, wall, address, []
-        names = {self.gone_from(job) for job in list(self.jobs.values())} - {None}
+        names = {self.gone_from(job) for job in self.places if job} - {None}
         return "gone" if "gone" in names else "too_early" if names else "not_mine", self.out
 
     def gone_from(self, job):
@@ -598,6 +680,9 @@ class Switch:
             return None
         if not job.running:
             job.joined &= ~(1 << wid)
+            del job.members[wid]
+            if not job.members:
+                self.remove(job)
             return "gone"
         try:
             self.break_epoch(job, codec.GONE, wid)

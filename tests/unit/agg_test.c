@@ -197,38 +197,6 @@ static void agg_tell__reaches_those_who_are_known(void **state)
 	rig_close(&rig);
 }
 
-/* The one silent for longest goes first, and none that spoke within its time. */
-static void agg_expire__longest_silence_first(void **state)
-{
-	struct pipe_params params = rig_params();
-	struct rig rig;
-	struct wire_join join;
-
-	(void)state;
-	params.jobs_max = 3;
-	rig_open(&rig, &params);
-	for (unsigned i = 0; i < 3; i++) {
-		join = rig_join_of(&rig, i, 3);
-		snprintf(join.name, sizeof(join.name), "job%u", (i + 1) % 3);
-		rig_join(&rig, i, &join);
-		rig_wait(&rig, 1000);
-	}
-	/* Ages 3, 2 and 1 s. */
-	rig_wait(&rig, 3500);
-	snprintf(join.name, sizeof(join.name), "new0");
-	assert_non_null(strstr(rig_join(&rig, 2, &join), "STATUS FORMING"));
-	assert_string_equal(pipe_job(rig.pipe, 0)->name, "new0");
-	snprintf(join.name, sizeof(join.name), "new1");
-	rig_wait(&rig, 1);
-	assert_non_null(strstr(rig_join(&rig, 2, &join), "STATUS FORMING"));
-	assert_string_equal(pipe_job(rig.pipe, 1)->name, "new1");
-	snprintf(join.name, sizeof(join.name), "new2");
-	rig_wait(&rig, 1);
-	assert_non_null(strstr(rig_join(&rig, 2, &join), "STATUS REFUSED"));
-	assert_string_equal(pipe_job(rig.pipe, 2)->name, "job0");
-	rig_close(&rig);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -240,7 +208,6 @@ int main(void)
 		cmocka_unit_test(agg__handle_given_to_another_job),
 		cmocka_unit_test(agg_answer__members_questions_are_all_answered),
 		cmocka_unit_test(agg_tell__reaches_those_who_are_known),
-		cmocka_unit_test(agg_expire__longest_silence_first),
 	};
 
 	return cmocka_run_group_tests_name("agg", tests, NULL, NULL);

@@ -607,6 +607,47 @@ static void agg_up__a_refusal_reaches_all_members(void **state)
 	rig_close(&rig);
 }
 
+/* Others disagree with these, which only have to know; it is not why an epoch ended. */
+static void agg_up__a_disagreement_elsewhere_reaches_all_members(void **state)
+{
+	struct wire_status status = leaf_status(WIRE_FORMING);
+	struct rig rig;
+
+	(void)state;
+	leaf_open(&rig);
+	leaf_complete(&rig);
+	status.cause = WIRE_CAUSE_PARAMETERS;
+	status.field = WIRE_FIELD_WORLD;
+	status.wid_a = 4;
+	status.wid_b = 9;
+	status.value_a = WORLD;
+	status.value_b = 17;
+	has(leaf_told(&rig, EPOCH, &status),
+	    "STATUS FORMING epoch 2000 wid 6 inc 106 cause 8 a 4 b 9 field 1: 16 17");
+	has_not(leaf_told(&rig, EPOCH + 1, &status), "cause 8 a 4 b 9 missing");
+	assert_int_equal(pipe_job(rig.pipe, 0)->last.cause, WIRE_CAUSE_NONE);
+	rig_close(&rig);
+}
+
+/* The parent asks for a sign of life: whoever is silent here is asked in turn. */
+static void agg_up__asks_silent_members_when_asked(void **state)
+{
+	struct wire_status status = leaf_status(WIRE_RUNNING);
+	struct rig rig;
+	const char *text;
+
+	(void)state;
+	leaf_form(&rig);
+	rig_wait(&rig, 300);
+	rig_data(&rig, 5, 0, 0);
+	text = leaf_told(&rig, EPOCH, &status);
+	has(text, "STATUS RUNNING epoch 2000 wid 4 inc 104");
+	has(text, "STATUS RUNNING epoch 2000 wid 6 inc 106");
+	has_not(text, "wid 5");
+	has_not(leaf_told(&rig, EPOCH, &status), "STATUS");
+	rig_close(&rig);
+}
+
 static void agg_up__says_who_is_awaited_elsewhere(void **state)
 {
 	struct wire_status status = leaf_status(WIRE_RUNNING);
@@ -789,6 +830,8 @@ int main(void)
 		cmocka_unit_test(agg_up__a_refusal_by_a_parent_that_was_restarted),
 		cmocka_unit_test(agg_up__a_member_is_gone),
 		cmocka_unit_test(agg_up__a_refusal_reaches_all_members),
+		cmocka_unit_test(agg_up__a_disagreement_elsewhere_reaches_all_members),
+		cmocka_unit_test(agg_up__asks_silent_members_when_asked),
 		cmocka_unit_test(agg_up__says_who_is_awaited_elsewhere),
 		cmocka_unit_test(agg_up__members_mean_the_same_tree),
 		cmocka_unit_test(agg_up__sealed),

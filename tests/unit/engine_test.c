@@ -371,6 +371,8 @@ static void failure_over__every_cause(void **state)
 		{ WIRE_CAUSE_NONE, TALLY_PEER, "formed anew without this one" },
 		{ WIRE_CAUSE_CORRUPTED, TALLY_PROTOCOL,
 		  "rank 2 of 4 found that a sum was corrupted on the way" },
+		{ WIRE_CAUSE_SILENT, TALLY_PEER,
+		  "nothing was heard of rank 2 of 4, nor of any other rank of job sums, for a minute" },
 		{ WIRE_CAUSE_MISMATCH, TALLY_MISMATCH, "rank 2 sent something else than rank 3" },
 	};
 

@@ -387,6 +387,39 @@ static void session_output__time_is_up(void **state)
 	assert_int_equal(silent.failure, SESSION_NO_ANSWER);
 }
 
+/* Another rank asks for something else: told, not refused.  If it is the one that is missing in the end, that is why. */
+static void session_output__who_differs_is_named_when_time_is_up(void **state)
+{
+	struct wire_status st = status_of(WIRE_FORMING, inc), other = st;
+	enum session_event event;
+	uint8_t buf[WIRE_MSG_MAX];
+
+	(void)state;
+	other.cause = WIRE_CAUSE_PARAMETERS;
+	other.field = WIRE_FIELD_WORLD;
+	other.wid_b = 3;
+	for (unsigned i = 0; i < 3; i++) {
+		struct session s = joining(1408, false);
+
+		st.missing = i == 0 ? 0x8 : 0x3;
+		for (uint64_t now = 10 * MS; now < 29000 * MS; now += 50 * MS) {
+			deliver(&s, 900, &other, now);
+			deliver(&s, 900, &st, now);
+			session_output(&s, buf, now, &event);
+			assert_int_equal(event, SESSION_NOTHING);
+		}
+		session_output(&s, buf, 30001 * MS, &event);
+		assert_int_equal(event, SESSION_GAVE_UP);
+		assert_int_equal(s.failure, i ? SESSION_MISSING_RANKS : SESSION_WAS_REFUSED);
+		assert_int_equal(session_status(&s)->field, i ? WIRE_FIELD_NONE : WIRE_FIELD_WORLD);
+		session_rejoin(&s, 31000 * MS);
+		st.missing = 0x8;
+		deliver(&s, 901, &st, 31001 * MS);
+		session_output(&s, buf, 61001 * MS, &event);
+		assert_int_equal(s.failure, SESSION_MISSING_RANKS);
+	}
+}
+
 /* Runs a session against a path that carries nothing above max bytes of payload and a switch that answers. */
 static enum session_event narrow_path(struct session *s, uint32_t max, uint64_t deaf_until)
 {
@@ -572,6 +605,7 @@ int main(void)
 		cmocka_unit_test(session_input__sealed_as_agreed),
 		cmocka_unit_test(session_output__refused_for_five_seconds),
 		cmocka_unit_test(session_output__a_refusal_that_ends_is_forgotten),
+		cmocka_unit_test(session_output__who_differs_is_named_when_time_is_up),
 		cmocka_unit_test(session_output__time_is_up),
 		cmocka_unit_test(session_input__forming_raises_the_base_and_asks_at_once),
 		cmocka_unit_test(session_input__another_incarnation_runs),
