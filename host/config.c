@@ -80,7 +80,7 @@ static const struct config_option config_table[] = {
 	{ CONFIG_OPT("check", "CHECK", CONFIG_UINT, check), .default_text = "0", .unit_text = "",
 	  .allowed = "0 or 1", .max = 1,
 	  .meaning =
-		  "1: packets carry a CRC32C, and sums are verified at their end; the same on all ranks" },
+		  "1: all packets carry a CRC32C, and sums are verified at their end; the same on all ranks" },
 	{ CONFIG_OPT("kernels", "KERNELS", CONFIG_CHOICE, kernels), .default_text = "best",
 	  .unit_text = "", .allowed = "best|scalar|avx2|avx512",
 	  .meaning = "instructions for the conversion of numbers; all give the same bits" },

@@ -307,7 +307,7 @@ static int failure_cause(const struct failure *failure, const struct wire_status
 	case WIRE_CAUSE_SILENT:
 		return failure_say(
 			failure, TALLY_PEER,
-			"nothing was heard of %s, nor of any other rank of job %s, for a minute, and another "
+			"nothing was heard of %s, nor of any other rank of job %s, for 15 minutes, and another "
 			"job needed the slots%s",
 			a, failure->config->job, FAILURE_REJOIN);
 	case WIRE_CAUSE_ABORTED:

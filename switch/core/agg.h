@@ -40,7 +40,8 @@ enum {
 	AGG_MADE_MS = 20,      /* nobody has joined it for so long: a job makes room for another */
 	AGG_POKE_MS = 200,     /* silent so long, members are asked, if others want the room */
 	AGG_FORMING_MS = 5000, /* silent so long, a forming job makes room for another */
-	AGG_IDLE_MS = 60000,   /* so does a running one, or it gives way to new parameters */
+	AGG_IDLE_MS = 60000,   /* silent so long, a running job gives way to new parameters */
+	AGG_LOST_MS = 900000,  /* silent so long, it makes room for another */
 	AGG_AHEAD_MS =
 		5000, /* a base further ahead of the clock is nonsense: it would hold up all jobs */
 	AGG_UP_MS = 1,	     /* between messages of one kind to the parent */

@@ -4,7 +4,7 @@
  *
  * Silence alone proves nothing: a rank that computes is silent, too.  So members of other jobs that are silent are
  * sent a STATUS; where nobody is there any more, the network says so (agg_gone()).  It says nothing of hosts that
- * are gone: after a minute of silence, with an unanswered STATUS at its end, a job is taken for dead.
+ * are gone: after 15 minutes of silence, with an unanswered STATUS at its end, a job is taken for dead.
  */
 #include "switch/core/agg.h"
 
@@ -54,7 +54,7 @@ static bool want_is_dead(const struct job *job, const struct pipe_time *now)
 {
 	uint64_t heard_ns = job_heard(job, want_needed(job));
 
-	if (!job->running || !want_silent_for(heard_ns, AGG_IDLE_MS, now))
+	if (!job->running || !want_silent_for(heard_ns, AGG_LOST_MS, now))
 		return false;
 	/* A leaf whose members have all left waits for its parent alone. */
 	if (!want_needed(job))

@@ -11,7 +11,7 @@ from codec import Drop, NOBODY, Record
 AHEAD_MS = 5000
 MS = 1000 * 1000
 SECOND = 1000 * MS
-DEAD, IDLE, MADE, ASK = 60 * SECOND, 5 * SECOND, 20 * MS, 200 * MS
+STALE, LOST, IDLE, MADE, ASK = 60 * SECOND, 900 * SECOND, 5 * SECOND, 20 * MS, 200 * MS
 WORLD_MAX = 64
 WORLD, CHUNK, FLAGS, RANK, SLOTS, RANGES = range(1, 7)
 
@@ -395,7 +395,7 @@ class Switch:
 
     def is_dead(self, job):
         heard = job.quiet_since(leavers=False)
-        return (job.running and self.now - heard > DEAD and job.first_asked > heard
+        return (job.running and self.now - heard > LOST and job.first_asked > heard
                 and self.now - job.first_asked >= SECOND)
 
     def ask_others(self, job, every=False):
@@ -446,7 +446,7 @@ class Switch:
 
     def settle(self, job, head, join, difference):
         if job.running:
-            if self.now - job.quiet_since(leavers=False) > (SECOND if job.left else DEAD):
+            if self.now - job.quiet_since(leavers=False) > (SECOND if job.left else STALE):
                 self.replace(job, head, join)
             else:
                 for wid, member in sorted(job.members.items()):

@@ -246,10 +246,9 @@ static const struct {
 	{ lie_spoof, SEEN_FOE_SPOOF, false },	{ lie_job, SEEN_NR, false },
 	{ lie_epoch, SEEN_FOE_EPOCH, false },	{ lie_length, SEEN_FOE_LENGTH, false },
 	{ lie_header, SEEN_FOE_HEADER, false }, { lie_talk, SEEN_FOE_TALK, false },
-	{ lie_seal, SEEN_FOE_SEAL, false },
-	{ lie_join, SEEN_FOE_JOIN, false },	{ lie_own, SEEN_FOE_OWN, true },
-	{ lie_up, SEEN_FOE_UP, false },		{ lie_replay, SEEN_FOE_REPLAY, false },
-	{ lie_noise, SEEN_FOE_NOISE, true },
+	{ lie_seal, SEEN_FOE_SEAL, false },	{ lie_join, SEEN_FOE_JOIN, false },
+	{ lie_own, SEEN_FOE_OWN, true },	{ lie_up, SEEN_FOE_UP, false },
+	{ lie_replay, SEEN_FOE_REPLAY, false }, { lie_noise, SEEN_FOE_NOISE, true },
 };
 
 enum { LIES = sizeof(lies) / sizeof(lies[0]) };

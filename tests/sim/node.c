@@ -46,7 +46,8 @@ static void switch_wipe(struct node *node)
 	struct outbox *outbox = &node->pipe->agg.outbox;
 	struct job_table *t = &node->pipe->agg.table;
 	uint8_t *mem = node->mem, *end = mem + node->mem_size, *at = (uint8_t *)t->by_handle;
-	size_t tables = switch_tables(t), said = outbox->tail > outbox->head ? outbox->tail : outbox->head;
+	size_t tables = switch_tables(t),
+	       said = outbox->tail > outbox->head ? outbox->tail : outbox->head;
 
 	switch_forget(t);
 	memset(at + tables, 0, (size_t)(end - at) - tables);
@@ -72,9 +73,10 @@ void switch_boot(struct world *w, unsigned n)
 	if (!node->pipe)
 		sim_fail(w, BY_SIZE, "switch %u: its parameters are refused", n);
 	if (node->params.leaf)
-		pipe_set_parent(node->pipe, &(struct flow){ .ip = SIM_IP + node->parent,
-							    .udp_port = WIRE_PORT,
-							    .port = w->route[n][node->parent] / 2 });
+		pipe_set_parent(node->pipe,
+				&(struct flow){ .ip = SIM_IP + node->parent,
+						.udp_port = WIRE_PORT,
+						.port = w->route[n][node->parent] / 2 });
 	node->up = true;
 	node->paused = false;
 	node->rx = 0;

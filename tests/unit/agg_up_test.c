@@ -9,107 +9,7 @@
 #include <cmocka.h>
 
 #include "switch/core/agg.h"
-#include "tests/unit/pipe_rig.h"
-
-/* Ranks 4, 5 and 6 of 16 are here; the parent's epochs and handle are these. */
-enum { WORLD = 16, FIRST = 4, NR = 3, EPOCH = 2000, PARENT_JOB = 7, INC = 900, LEN = 128 };
-
-static void leaf_open(struct rig *rig)
-{
-	struct pipe_params params = rig_params();
-
-	params.leaf = true;
-	params.inc = INC;
-	params.parent_from = RIG_PARENT_FROM;
-	rig_open(rig, &params);
-}
-
-static struct wire_join leaf_join(const struct rig *rig, unsigned wid)
-{
-	struct wire_join join = rig_join_of(rig, wid, WORLD);
-
-	join.nr_ranges = 1;
-	join.ranges[0] = (struct wire_range){ FIRST, NR };
-	return join;
-}
-
-/* What the parent usually says: forming, and all that joined is known. */
-static struct wire_status leaf_status(enum wire_state state)
-{
-	return (struct wire_status){
-		.state = (uint8_t)state,
-		.wid_a = WIRE_WID_NONE,
-		.wid_b = WIRE_WID_NONE,
-		.key = wire_job_key("job"),
-		.inc = INC,
-		.p = RIG_P,
-		.slots = RIG_SLOTS,
-	};
-}
-
-static const char *leaf_told(struct rig *rig, uint64_t epoch, const struct wire_status *status)
-{
-	const struct wire_msg msg = {
-		.type = WIRE_STATUS, .job = PARENT_JOB, .epoch = epoch, .wid = FIRST
-	};
-	const struct flow parent = rig_parent();
-	const struct job *job = pipe_job(rig->pipe, 0);
-	uint32_t len = (uint32_t)wire_status_build(rig->buf, &msg, status, WIRE_BODY);
-
-	rig_wait(rig, 1);
-	if (job && (job->flags & WIRE_JOB_CHECK))
-		len = wire_seal(rig->buf, WIRE_BODY);
-	return rig_send(rig, &parent, len);
-}
-
-/* All members have joined the epoch that the parent forms. */
-static void leaf_complete(struct rig *rig)
-{
-	struct wire_status status = leaf_status(WIRE_FORMING);
-	struct wire_join join = leaf_join(rig, FIRST);
-
-	rig_join(rig, FIRST, &join);
-	leaf_told(rig, EPOCH, &status);
-	for (unsigned wid = FIRST; wid < FIRST + NR; wid++) {
-		join = leaf_join(rig, wid);
-		rig_join(rig, wid, &join);
-		rig_wait(rig, 2);
-	}
-}
-
-static void leaf_form(struct rig *rig)
-{
-	struct wire_status status = leaf_status(WIRE_RUNNING);
-
-	leaf_open(rig);
-	leaf_complete(rig);
-	leaf_told(rig, EPOCH, &status);
-	assert_true(pipe_job(rig->pipe, 0)->running);
-	rig_wait(rig, 20);
-}
-
-static const char *leaf_result(struct rig *rig, uint32_t round, unsigned flags, uint32_t value)
-{
-	struct wire_msg msg = {
-		.type = WIRE_RESULT,
-		.kind = WIRE_ADD32,
-		.flags = (uint8_t)flags,
-		.job = PARENT_JOB,
-		.epoch = EPOCH,
-		.slot = WIRE_SE,
-		.round = round,
-		.desc = 7,
-		.wid = WIRE_WID_NONE,
-		.len = flags & WIRE_EMPTY ? WIRE_PAD : LEN,
-	};
-	const struct flow parent = rig_parent();
-	uint8_t payload[LEN] = { 0 };
-
-	for (unsigned i = 0; i < LEN / 4 && !(flags & WIRE_EMPTY); i++)
-		wire_put32(payload + 4 * i, value + 3 * i);
-	msg.payload = payload;
-	return rig_send_from(rig, &parent, &msg);
-}
+#include "tests/unit/leaf_rig.h"
 
 static const char *leaf_empty(struct rig *rig, unsigned wid)
 {
@@ -117,18 +17,6 @@ static const char *leaf_empty(struct rig *rig, unsigned wid)
 
 	msg.flags = WIRE_EMPTY;
 	return rig_send_msg(rig, &msg);
-}
-
-static void has(const char *text, const char *part)
-{
-	if (!strstr(text, part))
-		fail_msg("\"%s\" is not in \"%s\"", part, text);
-}
-
-static void has_not(const char *text, const char *part)
-{
-	if (strstr(text, part))
-		fail_msg("\"%s\" is in \"%s\"", part, text);
 }
 
 static void agg_up__asks_until_all_members_are_here(void **state)
@@ -709,103 +597,6 @@ static void agg_up__members_mean_the_same_tree(void **state)
 	rig_close(&rig);
 }
 
-static const char *leaf_say(struct rig *rig, enum wire_type type, unsigned wid)
-{
-	struct wire_msg msg = rig_msg(rig, type, wid, type == WIRE_LEAVE ? WIRE_PAD : WIRE_BODY);
-
-	rig_wait(rig, 20);
-	return rig_send_msg(rig, &msg);
-}
-
-/* Members with CHECK: what goes up and down is sealed, each hop with its own header. */
-static void agg_up__sealed(void **state)
-{
-	struct wire_status status = leaf_status(WIRE_FORMING);
-	const struct flow parent = rig_parent();
-	struct wire_join join;
-	struct rig rig;
-	uint32_t len;
-
-	(void)state;
-	leaf_open(&rig);
-	for (unsigned i = 0; i <= NR; i++) {
-		const unsigned wid = FIRST + (i ? i - 1 : 0);
-
-		join = leaf_join(&rig, wid);
-		join.flags = WIRE_JOB_CHECK;
-		rig_wait(&rig, 2);
-		/* The rig looks at the length of a JOIN that goes up. */
-		has(rig_join(&rig, wid, &join), i < NR ? "UP ASK wid 4" : "UP JOIN wid 4 ranks 3");
-		has(rig.text, "world 16 flags 2 crc");
-		if (i == 0)
-			leaf_told(&rig, EPOCH, &status);
-	}
-	status = leaf_status(WIRE_RUNNING);
-	leaf_told(&rig, EPOCH, &status);
-	assert_true(pipe_job(rig.pipe, 0)->running);
-	for (unsigned wid = FIRST; wid < FIRST + NR; wid++) {
-		const struct flow flow = rig_flow(wid);
-		struct wire_msg msg = rig_msg(&rig, WIRE_DATA, wid, LEN);
-		const char *text;
-
-		wire_build(rig.buf, &msg);
-		memset(rig.buf + WIRE_HEADER, (int)wid, LEN);
-		text = rig_send(&rig, &flow, wire_seal(rig.buf, LEN));
-		if (wid == FIRST + NR - 1)
-			has(text, "partial | DATA ADD32 PARTIAL job 7");
-		else
-			assert_string_equal(text, "held");
-	}
-	len = rig.pkt.len;
-	assert_int_equal(len, WIRE_HEADER + LEN + WIRE_CRC);
-	assert_string_equal(leaf_result(&rig, 0, 0, 5), "bad_length");
-	leaf_result(&rig, 0, 0, 5);
-	wire_seal(rig.buf, LEN);
-	rig.buf[len - 9] ^= 1;
-	assert_string_equal(rig_send(&rig, &parent, len), "bad_crc");
-	leaf_result(&rig, 0, 0, 5);
-	wire_seal(rig.buf, LEN);
-	has(rig_send(&rig, &parent, len), "up_result | RESULT ADD32 job ");
-	has(rig.text, " crc > w4 w5 w6");
-	has(leaf_say(&rig, WIRE_KEEPALIVE, 5), "UP KEEPALIVE job 7 epoch 2000 wid 4 crc");
-	has(leaf_say(&rig, WIRE_END, 5), "UP END job 7 epoch 2000 wid 4 cause 3 a 5 crc");
-	for (unsigned wid = FIRST; wid < FIRST + NR; wid++)
-		leaf_say(&rig, WIRE_LEAVE, wid);
-	has(rig.text, "UP LEAVE job 7 epoch 2000 wid 4 crc");
-	rig_close(&rig);
-}
-
-/* What the parent runs is not this job if only one of them has CHECK. */
-static void agg_up__sealed_as_the_members_are(void **state)
-{
-	struct wire_status status = leaf_status(WIRE_RUNNING);
-	const struct wire_msg told = {
-		.type = WIRE_STATUS, .job = PARENT_JOB, .epoch = EPOCH + 1, .wid = FIRST
-	};
-	const struct flow parent = rig_parent();
-	const struct job *job;
-	struct rig rig;
-	const char *text;
-
-	(void)state;
-	leaf_form(&rig);
-	job = pipe_job(rig.pipe, 0);
-	for (unsigned i = 0; i < 3; i++) {
-		static const enum wire_state states[] = { WIRE_FORMING, WIRE_UNKNOWN,
-							  WIRE_RUNNING };
-
-		status.state = (uint8_t)states[i];
-		rig_wait(&rig, 1000);
-		wire_status_build(rig.buf, &told, &status, WIRE_BODY);
-		text = rig_send(&rig, &parent, wire_seal(rig.buf, WIRE_BODY));
-		assert_string_equal(text, i < 2 ? "up_status"
-						: "up_status | UP END job 7 epoch 2001 wid 4 "
-						  "cause 1 a 4 crc");
-		assert_true(job->running && job->epoch == EPOCH);
-	}
-	rig_close(&rig);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -834,8 +625,6 @@ int main(void)
 		cmocka_unit_test(agg_up__asks_silent_members_when_asked),
 		cmocka_unit_test(agg_up__says_who_is_awaited_elsewhere),
 		cmocka_unit_test(agg_up__members_mean_the_same_tree),
-		cmocka_unit_test(agg_up__sealed),
-		cmocka_unit_test(agg_up__sealed_as_the_members_are),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

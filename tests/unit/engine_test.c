@@ -372,7 +372,7 @@ static void failure_over__every_cause(void **state)
 		{ WIRE_CAUSE_CORRUPTED, TALLY_PROTOCOL,
 		  "rank 2 of 4 found that a sum was corrupted on the way" },
 		{ WIRE_CAUSE_SILENT, TALLY_PEER,
-		  "nothing was heard of rank 2 of 4, nor of any other rank of job sums, for a minute" },
+		  "nothing was heard of rank 2 of 4, nor of any other rank of job sums, for 15 minutes" },
 		{ WIRE_CAUSE_MISMATCH, TALLY_MISMATCH, "rank 2 sent something else than rank 3" },
 	};
 
@@ -436,77 +436,74 @@ static void failure_over__forgotten(void **state)
 	assert_non_null(strstr(words, "lost the state of job sums: it was restarted"));
 }
 
+static const struct {
+	enum session_failure why;
+	struct wire_status status;
+	int code;
+	const char *says;
+} join_cases[] = {
+	{ SESSION_NO_ANSWER,
+	  { 0 },
+	  TALLY_TIMEOUT,
+	  "the switch 10.0.0.254:48880 does not answer, for 2.5 s" },
+	{ SESSION_MISSING_RANKS,
+	  { .joined = 3 },
+	  TALLY_TIMEOUT,
+	  "job sums: ranks 2-3 of 4 did not join within 2.5 s" },
+	{ SESSION_MISSING_RANKS, { .joined = 11 }, TALLY_TIMEOUT, "rank 2 of 4 did not join" },
+	{ SESSION_WAS_REFUSED,
+	  { .cause = WIRE_CAUSE_PARAMETERS,
+	    .field = WIRE_FIELD_WORLD,
+	    .value_a = 4,
+	    .value_b = 5,
+	    .wid_a = 0,
+	    .wid_b = 1 },
+	  TALLY_MISMATCH,
+	  "size (TALLY_SIZE) is 4 for rank 0 and 5 for rank 1" },
+	{ SESSION_WAS_REFUSED,
+	  { .cause = WIRE_CAUSE_DUPLICATE_RANK },
+	  TALLY_MISMATCH,
+	  "rank 1 of job sums is taken by another process" },
+	{ SESSION_WAS_REFUSED,
+	  { .cause = WIRE_CAUSE_NO_SLOTS },
+	  TALLY_NO_SLOTS,
+	  "takes no new jobs, and job sums is one: its operator drains it" },
+	{ SESSION_WAS_REFUSED,
+	  { .cause = WIRE_CAUSE_NO_SLOTS, .field = WIRE_FIELD_SLOTS },
+	  TALLY_NO_SLOTS,
+	  "has no slots free for job sums" },
+	{ SESSION_WAS_REFUSED,
+	  { .cause = WIRE_CAUSE_PARAMETERS,
+	    .field = WIRE_FIELD_FLAGS,
+	    .value_a = WIRE_JOB_CHECK,
+	    .value_b = 0,
+	    .wid_a = 0,
+	    .wid_b = 1 },
+	  TALLY_MISMATCH,
+	  "check (TALLY_CHECK) is 1 for rank 0 and 0 for rank 1" },
+	{ SESSION_VERSION,
+	  { .cause = WIRE_CAUSE_VERSION },
+	  TALLY_PROTOCOL,
+	  "speaks another version" },
+	{ SESSION_TOO_LARGE,
+	  { 0 },
+	  TALLY_INVALID,
+	  "TALLY_CHUNK=0 does not fit the path to the switch 10.0.0.254:48880: the largest that fits is 1408" },
+};
+
 static void failure_join__every_reason(void **state)
 {
-	static const struct {
-		enum session_failure why;
-		struct wire_status status;
-		int code;
-		const char *says;
-	} cases[] = {
-		{ SESSION_NO_ANSWER,
-		  { 0 },
-		  TALLY_TIMEOUT,
-		  "the switch 10.0.0.254:48880 does not answer, for 2.5 s" },
-		{ SESSION_MISSING_RANKS,
-		  { .joined = 3 },
-		  TALLY_TIMEOUT,
-		  "job sums: ranks 2-3 of 4 did not join within 2.5 s" },
-		{ SESSION_MISSING_RANKS,
-		  { .joined = 11 },
-		  TALLY_TIMEOUT,
-		  "rank 2 of 4 did not join" },
-		{ SESSION_WAS_REFUSED,
-		  { .cause = WIRE_CAUSE_PARAMETERS,
-		    .field = WIRE_FIELD_WORLD,
-		    .value_a = 4,
-		    .value_b = 5,
-		    .wid_a = 0,
-		    .wid_b = 1 },
-		  TALLY_MISMATCH,
-		  "size (TALLY_SIZE) is 4 for rank 0 and 5 for rank 1" },
-		{ SESSION_WAS_REFUSED,
-		  { .cause = WIRE_CAUSE_DUPLICATE_RANK },
-		  TALLY_MISMATCH,
-		  "rank 1 of job sums is taken by another process" },
-		{ SESSION_WAS_REFUSED,
-		  { .cause = WIRE_CAUSE_NO_SLOTS },
-		  TALLY_NO_SLOTS,
-		  "takes no new jobs, and job sums is one: its operator drains it" },
-		{ SESSION_WAS_REFUSED,
-		  { .cause = WIRE_CAUSE_NO_SLOTS, .field = WIRE_FIELD_SLOTS },
-		  TALLY_NO_SLOTS,
-		  "has no slots free for job sums" },
-		{ SESSION_WAS_REFUSED,
-		  { .cause = WIRE_CAUSE_PARAMETERS,
-		    .field = WIRE_FIELD_FLAGS,
-		    .value_a = WIRE_JOB_CHECK,
-		    .value_b = 0,
-		    .wid_a = 0,
-		    .wid_b = 1 },
-		  TALLY_MISMATCH,
-		  "check (TALLY_CHECK) is 1 for rank 0 and 0 for rank 1" },
-		{ SESSION_VERSION,
-		  { .cause = WIRE_CAUSE_VERSION },
-		  TALLY_PROTOCOL,
-		  "speaks another version" },
-		{ SESSION_TOO_LARGE,
-		  { 0 },
-		  TALLY_INVALID,
-		  "TALLY_CHUNK=0 does not fit the path to the switch 10.0.0.254:48880: the largest that fits is 1408" },
-	};
-
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < sizeof(join_cases) / sizeof(join_cases[0]); i++) {
 		const struct failure failure = words_failure();
-		const struct session session = { .failure = cases[i].why,
-						 .status = cases[i].status,
+		const struct session session = { .failure = join_cases[i].why,
+						 .status = join_cases[i].status,
 						 .fits = 1408,
 						 .join_timeout_ns = UINT64_C(2500000000) };
 
-		assert_int_equal(failure_join(&failure, &session), cases[i].code);
-		if (!strstr(words, cases[i].says))
-			fail_msg("\"%s\" lacks \"%s\"", words, cases[i].says);
+		assert_int_equal(failure_join(&failure, &session), join_cases[i].code);
+		if (!strstr(words, join_cases[i].says))
+			fail_msg("\"%s\" lacks \"%s\"", words, join_cases[i].says);
 	}
 }
 
