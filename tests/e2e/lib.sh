@@ -85,6 +85,8 @@ spawn()
 	local name=$1
 
 	shift
+	# Not by the child alone: what one before it of this name has said is not to be seen as its own.
+	: >"$dir/$name.out" 2>"$dir/$name.err"
 	"$@" >"$dir/$name.out" 2>"$dir/$name.err" </dev/null &
 	pids[$name]=$!
 }

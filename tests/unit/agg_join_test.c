@@ -645,45 +645,6 @@ static void agg_join__no_slots_is_said_to_all(void **state)
 	rig_close(&rig);
 }
 
-/* Jobs that are there go on and form anew; others are none, and take no epoch. */
-static void agg_join__drained(void **state)
-{
-	struct rig rig;
-	struct wire_join join;
-
-	(void)state;
-	rig_open(&rig, NULL);
-	rig_form(&rig, 2);
-	pipe_drain(rig.pipe, true);
-	join = rig_join_of(&rig, 0, 2);
-	snprintf(join.name, sizeof(join.name), "other");
-	join.base = 0;
-	rig_wait(&rig, 1);
-	assert_string_equal(rig_join(&rig, 0, &join),
-			    "join | STATUS REFUSED epoch 0 wid 0 cause 10 b 0 len 256 > w0");
-	assert_null(pipe_job(rig.pipe, 1));
-	/* A rank that died is started again. */
-	join = rig_join_of(&rig, 1, 2);
-	join.inc = 4711;
-	join.base = pipe_job(rig.pipe, 0)->epoch;
-	rig_wait(&rig, 2000);
-	rig_join(&rig, 1, &join);
-	assert_false(pipe_job(rig.pipe, 0)->running);
-	join.base = pipe_job(rig.pipe, 0)->epoch - 1;
-	rig_join(&rig, 1, &join);
-	join = rig_join_of(&rig, 0, 2);
-	join.base = pipe_job(rig.pipe, 0)->epoch - 1;
-	rig_join(&rig, 0, &join);
-	assert_true(pipe_job(rig.pipe, 0)->running);
-	pipe_drain(rig.pipe, false);
-	join = rig_join_of(&rig, 0, 2);
-	snprintf(join.name, sizeof(join.name), "other");
-	join.base = 0;
-	rig_wait(&rig, 1);
-	assert_non_null(strstr(rig_join(&rig, 0, &join), "STATUS FORMING"));
-	rig_close(&rig);
-}
-
 static void agg_join__ports_must_be_the_senders_own(void **state)
 {
 	struct rig rig;
@@ -788,7 +749,6 @@ int main(void)
 		cmocka_unit_test(agg_join__part_of_a_world_is_refused),
 		cmocka_unit_test(agg_join__fewer_slots_than_wanted),
 		cmocka_unit_test(agg_join__no_slots_is_said_to_all),
-		cmocka_unit_test(agg_join__drained),
 		cmocka_unit_test(agg_join__ports_must_be_the_senders_own),
 		cmocka_unit_test(agg_join__strict_ports_include_port_and_mac),
 		cmocka_unit_test(agg_join__malformed_ones_are_counted_by_name),

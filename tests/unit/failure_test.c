@@ -152,6 +152,25 @@ static void failure_join__what_does_not_fit(void **state)
 	assert_non_null(strstr(text, "size (TALLY_SIZE) is 64 for rank 3 and 100 for rank 6"));
 }
 
+static void failure_join__drained(void **state)
+{
+	struct failure failure = tree();
+
+	(void)state;
+	session.failure = SESSION_WAS_REFUSED;
+	session.status.cause = WIRE_CAUSE_NO_SLOTS;
+	assert_int_equal(failure_join(&failure, &session), TALLY_NO_SLOTS);
+	assert_non_null(strstr(text,
+			       "the switch 10.0.0.9:48880, or a switch above it, takes no new "
+			       "jobs, and job sums is one: its operator drains it"));
+	config.ranges.nr = 0;
+	failure_join(&failure, &session);
+	assert_non_null(strstr(text, "the switch 10.0.0.9:48880 takes no new jobs"));
+	session.status.field = WIRE_FIELD_SLOTS;
+	failure_join(&failure, &session);
+	assert_non_null(strstr(text, "has no slots free for job sums"));
+}
+
 static void failure_over__switches_that_restarted(void **state)
 {
 	struct failure failure = tree();
@@ -281,6 +300,7 @@ int main(void)
 		cmocka_unit_test(failure_stall__ranks_here_and_behind_another_switch),
 		cmocka_unit_test(failure_join__who_did_not_come),
 		cmocka_unit_test(failure_join__what_does_not_fit),
+		cmocka_unit_test(failure_join__drained),
 		cmocka_unit_test(failure_over__switches_that_restarted),
 		cmocka_unit_test(failure_is_above__of_our_epoch_alone),
 		cmocka_unit_test(failure_over__gone),

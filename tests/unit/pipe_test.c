@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -469,9 +470,49 @@ static void pipe_input__burst_is_its_packets(void **state)
 	rig_close(&singles);
 }
 
+/* Jobs that are there go on and form anew; others are none, and take no epoch. */
+static void pipe_drain__others_are_refused(void **state)
+{
+	struct rig rig;
+	struct wire_join join;
+
+	(void)state;
+	rig_open(&rig, NULL);
+	rig_form(&rig, 2);
+	pipe_drain(rig.pipe, true);
+	join = rig_join_of(&rig, 0, 2);
+	snprintf(join.name, sizeof(join.name), "other");
+	join.base = 0;
+	rig_wait(&rig, 1);
+	assert_string_equal(rig_join(&rig, 0, &join),
+			    "join | STATUS REFUSED epoch 0 wid 0 cause 10 b 0 len 256 > w0");
+	assert_null(pipe_job(rig.pipe, 1));
+	/* A rank that died is started again. */
+	join = rig_join_of(&rig, 1, 2);
+	join.inc = 4711;
+	join.base = pipe_job(rig.pipe, 0)->epoch;
+	rig_wait(&rig, 2000);
+	rig_join(&rig, 1, &join);
+	assert_false(pipe_job(rig.pipe, 0)->running);
+	join.base = pipe_job(rig.pipe, 0)->epoch - 1;
+	rig_join(&rig, 1, &join);
+	join = rig_join_of(&rig, 0, 2);
+	join.base = pipe_job(rig.pipe, 0)->epoch - 1;
+	rig_join(&rig, 0, &join);
+	assert_true(pipe_job(rig.pipe, 0)->running);
+	pipe_drain(rig.pipe, false);
+	join = rig_join_of(&rig, 0, 2);
+	snprintf(join.name, sizeof(join.name), "other");
+	join.base = 0;
+	rig_wait(&rig, 1);
+	assert_non_null(strstr(rig_join(&rig, 0, &join), "STATUS FORMING"));
+	rig_close(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pipe_drain__others_are_refused),
 		cmocka_unit_test(pipe_size__parameters_out_of_range),
 		cmocka_unit_test(pipe_init__chooses_the_addition),
 		cmocka_unit_test(pipe_input__malformed_packets_have_names),
