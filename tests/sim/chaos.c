@@ -151,9 +151,8 @@ static void spoil_cell(struct world *w, struct node *node, const struct job *job
 	memcpy(&value, at, sizeof(value));
 	value ^= draw_coin(w, 2) ? mask : 1U << mask % 32;
 	memcpy(at, &value, sizeof(value));
-	w->spoilt = (struct spoilt){
-		.epoch = job->epoch, .round = c->round, .slot = (uint16_t)slot
-	};
+	w->spoilt =
+		(struct spoilt){ .epoch = job->epoch, .round = c->round, .slot = (uint16_t)slot };
 	w->seen[SEEN_SPOILT] = true;
 }
 
@@ -183,8 +182,7 @@ void chaos_spoil(struct world *w, unsigned n)
 	for (unsigned i = 0; i < node->params.jobs_max; i++) {
 		const struct job *job = pipe_job(node->pipe, i);
 
-		if (job && job->running && (job->flags & WIRE_JOB_CHECK) &&
-		    spoil_job(w, node, job))
+		if (job && job->running && (job->flags & WIRE_JOB_CHECK) && spoil_job(w, node, job))
 			return;
 	}
 	w->traits.spoils = 1; /* there will be one */

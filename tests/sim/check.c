@@ -348,7 +348,8 @@ void check_verdict(struct world *w, struct sim_job *job, unsigned r, bool verifi
 		sim_fail(w, BY_SUM, "%s rank %u: operation %u is wrong, and CLOSE has verified it",
 			 job->name, r, op);
 	if (!verified && !mark->spoilt)
-		sim_fail(w, BY_SUM, "%s rank %u: CLOSE does not verify operation %u, which is right",
+		sim_fail(w, BY_SUM,
+			 "%s rank %u: CLOSE does not verify operation %u, which is right",
 			 job->name, r, op);
 	w->seen[SEEN_CLOSED] |= verified && job->work[op].kind == WIRE_ADD32 && mark->nr;
 }

@@ -534,8 +534,7 @@ static void host_gave_up(struct world *w, unsigned n)
 	    !(st->cause == WIRE_CAUSE_NO_SLOTS && w->tight) &&
 	    !(st->cause == WIRE_CAUSE_DUPLICATE_RANK && rank->life > 1))
 		sim_fail(w, BY_REFUSAL, "node %u: refused for 5 s, cause %u", n, st->cause);
-	if (st->cause == WIRE_CAUSE_PARAMETERS &&
-	    st->field != fields[job->deviance].field)
+	if (st->cause == WIRE_CAUSE_PARAMETERS && st->field != fields[job->deviance].field)
 		sim_fail(w, BY_REFUSAL, "node %u: refused because of field %u", n, st->field);
 	job->mismatches++;
 	if (st->cause == WIRE_CAUSE_PARAMETERS) {

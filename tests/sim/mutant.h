@@ -24,13 +24,13 @@ enum mutant {
 	MUTANT_COMPARES_NOT,   /* different operations are summed */
 	MUTANT_HASTY,	       /* the last rank is not waited for */
 	/* Hosts. */
-	MUTANT_FRESH,	 /* what is sent again has other bytes */
-	MUTANT_SAME_INC, /* a restarted rank has the incarnation of its life before */
-	MUTANT_NO_LEAVE, /* a rank goes without a word */
-	MUTANT_TWICE,	 /* a result is delivered twice */
-	MUTANT_SKIPS,	 /* a result is not delivered */
-	MUTANT_BLAME,	 /* an epoch's end is blamed on another cause */
-	MUTANT_WORLD,	 /* a rank joins with another world */
+	MUTANT_FRESH,	      /* what is sent again has other bytes */
+	MUTANT_SAME_INC,      /* a restarted rank has the incarnation of its life before */
+	MUTANT_NO_LEAVE,      /* a rank goes without a word */
+	MUTANT_TWICE,	      /* a result is delivered twice */
+	MUTANT_SKIPS,	      /* a result is not delivered */
+	MUTANT_BLAME,	      /* an epoch's end is blamed on another cause */
+	MUTANT_WORLD,	      /* a rank joins with another world */
 	MUTANT_CLOSE_NOT,     /* CLOSE's verdict is not looked at */
 	MUTANT_COUNTS_AGAIN,  /* CLOSE counts what is sent again */
 	MUTANT_HOST_SEAL_NOT, /* seals are not looked at */

@@ -119,7 +119,8 @@ static uint64_t copy_fate(struct world *w, struct way *way, struct packet *p, ui
 	return at_ns;
 }
 
-static inline void copy_send(struct world *w, const struct sending *s, struct way *way, uint64_t at_ns)
+static inline void copy_send(struct world *w, const struct sending *s, struct way *way,
+			     uint64_t at_ns)
 {
 	unsigned next = packet_next(w);
 	struct packet *p = &w->packets[next];
@@ -147,8 +148,7 @@ static inline void copy_send(struct world *w, const struct sending *s, struct wa
 	at_ns += way->delay_ns;
 	if (!way->plain)
 		at_ns = copy_fate(w, way, p, at_ns);
-	world_event(w, &(struct event){ .type = EVENT_PACKET, .arg = (uint16_t)next },
-		    at_ns);
+	world_event(w, &(struct event){ .type = EVENT_PACKET, .arg = (uint16_t)next }, at_ns);
 }
 
 /* Lost, or sent, perhaps twice. */

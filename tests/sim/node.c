@@ -7,6 +7,8 @@
 #include "switch/core/agg.h"
 #include "tests/sim/mutant.h"
 
+enum { HANDLES = 16 }; /* every so many-th seed looks at all handles */
+
 struct pipe_time switch_time(const struct world *w, const struct node *node)
 {
 	return (struct pipe_time){ .now_ns = w->now_ns,
@@ -46,7 +48,8 @@ static void switch_wipe(struct node *node)
 	struct outbox *outbox = &node->pipe->agg.outbox;
 	struct job_table *t = &node->pipe->agg.table;
 	uint8_t *mem = node->mem, *end = mem + node->mem_size, *at = (uint8_t *)t->by_handle;
-	size_t tables = switch_tables(t), said = outbox->tail > outbox->head ? outbox->tail : outbox->head;
+	size_t tables = switch_tables(t),
+	       said = outbox->tail > outbox->head ? outbox->tail : outbox->head;
 
 	switch_forget(t);
 	memset(at + tables, 0, (size_t)(end - at) - tables);
@@ -72,9 +75,10 @@ void switch_boot(struct world *w, unsigned n)
 	if (!node->pipe)
 		sim_fail(w, BY_SIZE, "switch %u: its parameters are refused", n);
 	if (node->params.leaf)
-		pipe_set_parent(node->pipe, &(struct flow){ .ip = SIM_IP + node->parent,
-							    .udp_port = WIRE_PORT,
-							    .port = w->route[n][node->parent] / 2 });
+		pipe_set_parent(node->pipe,
+				&(struct flow){ .ip = SIM_IP + node->parent,
+						.udp_port = WIRE_PORT,
+						.port = w->route[n][node->parent] / 2 });
 	node->up = true;
 	node->paused = false;
 	node->rx = 0;
@@ -308,6 +312,23 @@ static void census(struct world *w, unsigned n)
 			 st.slots, all);
 }
 
+/*
+ * No handle outlives its job: switch_forget() relies on it.  Only now and then, since the tables are
+ * large.
+ */
+static void switch_check_handles(struct world *w, unsigned n)
+{
+	const struct job_table *t = &w->node[n].pipe->agg.table;
+
+	for (unsigned h = 0; h < JOB_HANDLES && w->seed % HANDLES == 0; h++) {
+		unsigned own = t->by_handle[h], up = t->by_parent ? t->by_parent[h] : 0;
+
+		if ((own && (!t->jobs[own - 1].used || t->jobs[own - 1].handle != h)) ||
+		    (up && (!t->jobs[up - 1].used || t->jobs[up - 1].up.handle != h)))
+			sim_fail(w, BY_LEAK, "switch %u: handle %u is of no job", n, h);
+	}
+}
+
 void switch_check(struct world *w, unsigned n)
 {
 	struct node *node = &w->node[n];
@@ -323,6 +344,7 @@ void switch_check(struct world *w, unsigned n)
 	}
 	if (node->parent == SIM_NONE)
 		census(w, n);
+	switch_check_handles(w, n);
 	switch_count(w, node);
 	for (unsigned i = 0; i < COUNTER_NR; i++)
 		sum += pipe_counters(node->pipe)->v[i];

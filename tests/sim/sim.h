@@ -45,17 +45,17 @@ enum {
 	SIM_ROOM = 320,	    /* bytes of the largest packet, rounded up */
 	SIM_PACKETS = 4096, /* in flight and in inboxes */
 	SIM_EVENTS = 8192,
-	SIM_QUEUE = 1024, /* events that are near */
+	SIM_QUEUE = 1024,   /* events that are near */
 	SIM_INBOX = 256,    /* packets that wait at a process; a power of two */
 	SIM_MARKS = 17,	    /* words of bits, one for 32 elements of an operation */
 	SIM_EPOCHS = 64,    /* remembered */
 	SIM_EXPECTED = 256, /* sums remembered; a power of two */
 	SIM_ACTS = 8,
-	SIM_ABORTS = 4,	  /* of a rank, remembered */
-	SIM_MOST = 5000,  /* packets of a run */
-	SIM_CROWD = 20,	  /* ranks, above which a run has few operations */
-	SIM_GROUP = 8,	  /* nodes that are looked at together, for which has to run */
-	SIM_GROUPS = 16,  /* a multiple of that */
+	SIM_ABORTS = 4,	 /* of a rank, remembered */
+	SIM_MOST = 5000, /* packets of a run */
+	SIM_CROWD = 20,	 /* ranks, above which a run has few operations */
+	SIM_GROUP = 8,	 /* nodes that are looked at together, for which has to run */
+	SIM_GROUPS = 16, /* a multiple of that */
 	SIM_NONE = 0xff,
 	/* What a job with CHECK seals, and corruption that no other checksum sees may change. */
 	SIM_SEALED = 1 << WIRE_DATA | 1 << WIRE_RESULT,
@@ -86,7 +86,7 @@ struct packet {
 	_Alignas(64) uint8_t data[SIM_ROOM];
 	uint8_t from, to; /* nodes */
 	uint8_t way;
-	uint8_t as;		/* the node whose address it has, mostly from */
+	uint8_t as; /* the node whose address it has, mostly from */
 	bool corrupt;
 	bool flipped;	  /* corrupt, and the UDP checksum does not show it */
 	bool unreachable; /* not a packet of ours: "nobody listens at src_port" */
@@ -216,7 +216,7 @@ struct sim_job {
 	uint16_t want_slots[SIM_RANKS], want_p[SIM_RANKS];
 	unsigned nr_ops, visits;
 	struct work work[SIM_OPS];
-	bool wait; /* ranks stay until all have finished, or each leaves by itself */
+	bool wait;  /* ranks stay until all have finished, or each leaves by itself */
 	bool check; /* with CHECK */
 	bool done;
 	uint8_t deviant; /* rank that is wrong at first, SIM_NONE: none */
@@ -265,12 +265,12 @@ struct event {
 
 /* What a run draws besides the links' faults. */
 struct traits {
-	bool icmp;	   /* packets to a dead port are answered by port unreachable */
-	bool same_port;	   /* a restarted rank has the port of its life before */
-	bool clock_ahead;  /* a restarted switch's wall clock has gone ahead */
-	bool clock_back;   /* or back */
-	bool blinks;	   /* the switch restarts at once when the first epoch begins */
-	unsigned spoils;   /* packets of a job with CHECK after which a switch's memory changes, 0: none */
+	bool icmp;	  /* packets to a dead port are answered by port unreachable */
+	bool same_port;	  /* a restarted rank has the port of its life before */
+	bool clock_ahead; /* a restarted switch's wall clock has gone ahead */
+	bool clock_back;  /* or back */
+	bool blinks;	  /* the switch restarts at once when the first epoch begins */
+	unsigned spoils; /* packets of a job with CHECK after which a switch's memory changes, 0: none */
 	uint64_t think_ns; /* between operations, at most */
 };
 
@@ -327,7 +327,7 @@ struct world {
 	uint8_t route[SIM_NODES][SIM_NODES]; /* the way between two nodes, SIM_NONE: none */
 	struct sim_job job[SIM_JOBS];
 
-	uint64_t ready[2];	  /* nodes that run now */
+	uint64_t ready[2]; /* nodes that run now */
 	/* When each has to run at the latest, << SIM_NODE_BITS | node; the first of a group. */
 	_Alignas(64) uint64_t wake[SIM_GROUPS * SIM_GROUP], group[SIM_GROUPS];
 	uint64_t first; /* of all; 0: to be looked for */
@@ -434,8 +434,7 @@ static inline unsigned world_nr_events(const struct world *w)
 }
 static inline const struct event *world_event_at(const struct world *w, unsigned i)
 {
-	return i < w->tail - w->head ? &w->queue[w->head + i]
-				     : &w->events[i - (w->tail - w->head)];
+	return i < w->tail - w->head ? &w->queue[w->head + i] : &w->events[i - (w->tail - w->head)];
 }
 static inline void world_ready(struct world *w, unsigned node)
 {
