@@ -259,7 +259,7 @@ static void world_reset(struct world *w)
 
 	w->rng = sim_mix(seed * UINT64_C(0xd1342543de82ef95) + 1);
 	w->now_ns = SIM_SECOND;
-	w->calm = w->switch_crashed = w->tight = w->closing = false;
+	w->calm = w->switch_crashed = w->tight = w->closing = w->crowd = false;
 	w->spoilt = (struct spoilt){ .epoch = 0 };
 	w->undone = 0;
 	w->calm_ns = 0;
