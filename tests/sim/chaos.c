@@ -195,10 +195,13 @@ static void chaos_clock(struct world *w, struct node *node)
 {
 	if (w->traits.clock_ahead)
 		node->wall_ms += sim_draw(w, 5000);
+	w->seen[SEEN_CLOCK_AHEAD] |= w->traits.clock_ahead;
+	/* More than 5 s in all are waited for, by JOINs: too many packets, if there are many ranks. */
+	if (w->crowd)
+		w->traits.clock_ahead = false;
 	/* Not by so much that a millisecond comes again: epochs are milliseconds. */
 	if (w->traits.clock_back)
 		node->wall_ms -= sim_span(w, (w->now_ns - node->down_ns) / SIM_MS);
-	w->seen[SEEN_CLOCK_AHEAD] |= w->traits.clock_ahead;
 	w->seen[SEEN_CLOCK_BACK] |= w->traits.clock_back;
 	w->traits.clock_back = false;
 }

@@ -249,6 +249,7 @@ static void draw_job(struct world *w, unsigned world, unsigned nr)
 	job->done = false;
 	job->mismatches = 0;
 	job->blamed_reset = false;
+	w->crowd = w->crowd || world > CROWD;
 	if (big || world > CROWD)
 		w->budget = BUDGET_BIG;
 	row_draw(w, job, packets, big);

@@ -151,6 +151,12 @@ static struct wire_join foe_join(struct world *w, const char *name)
 	return join;
 }
 
+/* The length of a JOIN or ASK of total bytes, sealed as its job's are. */
+static uint32_t foe_seal(const struct wire_join *join, uint8_t *buf, size_t total)
+{
+	return net_seal(join->flags & WIRE_JOB_CHECK, buf, (uint32_t)total - WIRE_HEADER);
+}
+
 /* Of a job of others: too old to change anything, or not valid. */
 static void lie_join(struct world *w, struct lie *lie)
 {
@@ -184,6 +190,7 @@ static void lie_join(struct world *w, struct lie *lie)
 			join.inc = 0;
 	}
 	lie->total = wire_join_build(lie->buf, lie->msg.wid, &join);
+	lie->total = foe_seal(&join, lie->buf, lie->total);
 }
 
 static const struct job *foe_find(const struct node *at, const char *name)
@@ -205,6 +212,7 @@ static void lie_own(struct world *w, struct lie *lie)
 		join.base = own->epoch - 1;
 	lie->total = draw_coin(w, 4) ? wire_ask_build(lie->buf, 0, &join)
 				     : wire_join_build(lie->buf, 0, &join);
+	lie->total = foe_seal(&join, lie->buf, lie->total);
 }
 
 static void lie_up(struct world *w, struct lie *lie)
@@ -297,7 +305,7 @@ static void foe_take(struct world *w, unsigned n)
 	join.port = OWN_PORT;
 	join.nr_ports = 1;
 	join.base = job->running ? job->epoch : job->epoch - 1;
-	pkt.len = (uint32_t)wire_join_build(buf, (uint16_t)i, &join);
+	pkt.len = foe_seal(&join, buf, wire_join_build(buf, (uint16_t)i, &join));
 	w->seen[SEEN_FOE_TAKE] = true;
 	switch_take(w, w->node[n].parent, &pkt);
 }

@@ -220,7 +220,8 @@ static void standin_mismatch(struct world *w, unsigned n, const struct pipe_pkt 
 	struct pipe_pkt own = { .data = buf, .cap = sizeof(buf), .flow = pkt->flow };
 	struct pipe_time now = switch_time(w, &w->node[n]);
 
-	own.len = (uint32_t)wire_status_build(buf, &end, &body, WIRE_BODY);
+	wire_status_build(buf, &end, &body, WIRE_BODY);
+	own.len = net_seal(msg->sealed, buf, WIRE_BODY);
 	pipe_input(w->node[n].pipe, &own, 1, &now);
 	w->node[n].rx++;
 }
@@ -255,7 +256,8 @@ static bool mutant_leave(const struct world *w, unsigned n, struct pipe_pkt *pkt
 	status.key = job->key;
 	status.wid_a = msg.wid;
 	msg.type = WIRE_STATUS;
-	pkt->len = (uint32_t)wire_status_build(pkt->data, &msg, &status, WIRE_PAD);
+	wire_status_build(pkt->data, &msg, &status, WIRE_PAD);
+	pkt->len = net_seal(msg.sealed, pkt->data, WIRE_PAD);
 	pkt->verdict = PIPE_REPLY;
 	return true;
 }

@@ -7,6 +7,8 @@
 #include "switch/core/agg.h"
 #include "tests/sim/mutant.h"
 
+enum { HANDLES = 16 }; /* every so many-th seed looks at all handles */
+
 struct pipe_time switch_time(const struct world *w, const struct node *node)
 {
 	return (struct pipe_time){ .now_ns = w->now_ns,
@@ -310,6 +312,23 @@ static void census(struct world *w, unsigned n)
 			 st.slots, all);
 }
 
+/*
+ * No handle outlives its job: switch_forget() relies on it.  Only now and then, since the tables are
+ * large.
+ */
+static void switch_check_handles(struct world *w, unsigned n)
+{
+	const struct job_table *t = &w->node[n].pipe->agg.table;
+
+	for (unsigned h = 0; h < JOB_HANDLES && w->seed % HANDLES == 0; h++) {
+		unsigned own = t->by_handle[h], up = t->by_parent ? t->by_parent[h] : 0;
+
+		if ((own && (!t->jobs[own - 1].used || t->jobs[own - 1].handle != h)) ||
+		    (up && (!t->jobs[up - 1].used || t->jobs[up - 1].up.handle != h)))
+			sim_fail(w, BY_LEAK, "switch %u: handle %u is of no job", n, h);
+	}
+}
+
 void switch_check(struct world *w, unsigned n)
 {
 	struct node *node = &w->node[n];
@@ -325,6 +344,7 @@ void switch_check(struct world *w, unsigned n)
 	}
 	if (node->parent == SIM_NONE)
 		census(w, n);
+	switch_check_handles(w, n);
 	switch_count(w, node);
 	for (unsigned i = 0; i < COUNTER_NR; i++)
 		sum += pipe_counters(node->pipe)->v[i];

@@ -311,6 +311,7 @@ struct world {
 	unsigned alarm;	 /* the next of these */
 	bool closing;	 /* that is so */
 	bool switch_crashed, tight;
+	bool crowd; /* a job of many ranks */
 	struct spoilt spoilt;
 	unsigned nr_acts;
 	struct act acts[SIM_ACTS];

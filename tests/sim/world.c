@@ -11,7 +11,7 @@
 
 static const uint64_t liveness_ns = 60 * SIM_SECOND; /* all is done so long after the last fault */
 
-enum { SWITCH_SLOTS = 512, SWITCH_JOBS = 4 };
+enum { SWITCH_SLOTS = 512 };
 
 const char *const checker_names[BY_NR] = {
 	[BY_SUM] = "sums",	    [BY_DELIVERY] = "delivery", [BY_EXPONENT] = "exponents",
@@ -259,7 +259,7 @@ static void world_reset(struct world *w)
 
 	w->rng = sim_mix(seed * UINT64_C(0xd1342543de82ef95) + 1);
 	w->now_ns = SIM_SECOND;
-	w->calm = w->switch_crashed = w->tight = w->closing = false;
+	w->calm = w->switch_crashed = w->tight = w->closing = w->crowd = false;
 	w->spoilt = (struct spoilt){ .epoch = 0 };
 	w->undone = 0;
 	w->calm_ns = 0;
@@ -329,7 +329,7 @@ void world_open(struct world *w)
 	const struct coll_params cp = {
 		.slots = 64, .p = SIM_P, .rto_min_ns = SIM_MS, .rto_max_ns = 100 * SIM_MS
 	};
-	const struct pipe_params pp = { .jobs_max = SWITCH_JOBS,
+	const struct pipe_params pp = { .jobs_max = SIM_TABLE,
 					.slots_max = SWITCH_SLOTS,
 					.values_bytes = (size_t)SWITCH_SLOTS * 2 * SIM_P,
 					.p_max = SIM_P,
