@@ -277,7 +277,7 @@ static void mutant_stranger(const struct world *w, unsigned n, struct pipe_pkt *
 
 void mutant_seal(struct packet *p)
 {
-	if (p->flipped)
+	if (p->flipped && (p->data[WIRE_OFF_TYPE] & 15) <= WIRE_RESULT)
 		wire_seal(p->data, p->len - WIRE_HEADER - WIRE_CRC);
 }
 

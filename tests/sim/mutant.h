@@ -66,7 +66,7 @@ void mutant_close(struct world *w);
 void mutant_boot(struct world *w);
 /* True: the stand-in has taken the one packet and left its verdict. */
 bool mutant_switch(struct world *w, unsigned node, struct pipe_pkt *pkt);
-/* What comes has the seal that its bytes should have. */
+/* What comes, if it is DATA or RESULT, has the seal that its bytes should have. */
 void mutant_seal(struct packet *p);
 /* Added to the salt of what is sent again. */
 uint32_t mutant_salt(const struct world *w);
