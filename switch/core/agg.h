@@ -174,7 +174,8 @@ void agg_up_end(struct agg *agg, struct job *job, const struct agg_cause *why,
 void agg_up_join(struct agg *agg, struct job *job, uint64_t base, const struct pipe_time *now);
 /* Who is missing in the slot there, and is the epoch still the parent's? */
 void agg_up_probe(struct agg *agg, const struct agg_in *in, struct job *job);
-void agg_up_leave(struct agg *agg, struct job *job, const struct pipe_time *now);
+/* epoch 0: of the one that the parent forms, if it does. */
+void agg_up_leave(struct agg *agg, struct job *job, uint64_t epoch, const struct pipe_time *now);
 /* Incarnation of a job that the parent must not take for one before it. */
 uint64_t agg_up_inc(struct agg *agg);
 

@@ -70,12 +70,12 @@ static enum counter leave_answer(struct agg *agg, struct agg_in *in, struct job 
 
 	/* The job must be gone at the parent before it is here: its acknowledgement ends both. */
 	if (empty && agg_is_leaf(agg) && job->running) {
-		agg_up_leave(agg, job, in->now);
+		agg_up_leave(agg, job, job->epoch, in->now);
 		return COUNTER_leave;
 	}
 	if (empty) {
 		if (agg_is_leaf(agg))
-			agg_up_leave(agg, job, in->now);
+			agg_up_leave(agg, job, job->epoch, in->now);
 		job_del(&agg->table, job);
 		agg_answer_unknown(agg, in, key);
 		return COUNTER_leave;
@@ -224,8 +224,9 @@ static void gone_forget(struct agg *agg, struct job *job, unsigned i, const stru
 	job_unlease(&agg->table, job);
 	if (job_known(job))
 		return;
+	/* Of no epoch: if the parent runs it already, this is no leaving, and it learns that the job is not here. */
 	if (agg_is_leaf(agg))
-		agg_up_leave(agg, job, now);
+		agg_up_leave(agg, job, 0, now);
 	job_del(&agg->table, job);
 }
 

@@ -108,13 +108,12 @@ void agg_up_join(struct agg *agg, struct job *job, uint64_t base, const struct p
 	outbox_put_raw(&agg->outbox, &agg->parent.flow, msg, room);
 }
 
-/* A message of zeros about the epoch. */
+/* A message of zeros. */
 static void up_say(struct agg *agg, const struct job *job, struct wire_msg *msg, uint16_t len)
 {
 	uint8_t buf[WIRE_HEADER + WIRE_BODY] = { 0 };
 
 	msg->job = job->up.handle;
-	msg->epoch = job->epoch;
 	msg->wid = job->range.first;
 	wire_build(buf, msg);
 	outbox_put_raw(&agg->outbox, &agg->parent.flow, buf, agg_room(job, len));
@@ -124,6 +123,7 @@ void agg_up_probe(struct agg *agg, const struct agg_in *in, struct job *job)
 {
 	struct wire_msg msg = {
 		.type = WIRE_KEEPALIVE,
+		.epoch = job->epoch,
 		.slot = in->msg.slot,
 		.round = in->msg.round,
 	};
@@ -132,9 +132,9 @@ void agg_up_probe(struct agg *agg, const struct agg_in *in, struct job *job)
 		up_say(agg, job, &msg, WIRE_BODY);
 }
 
-void agg_up_leave(struct agg *agg, struct job *job, const struct pipe_time *now)
+void agg_up_leave(struct agg *agg, struct job *job, uint64_t epoch, const struct pipe_time *now)
 {
-	struct wire_msg msg = { .type = WIRE_LEAVE };
+	struct wire_msg msg = { .type = WIRE_LEAVE, .epoch = epoch };
 
 	if (job->up.handle && up_may(&job->up.leave_ns, now, AGG_UP_MS))
 		up_say(agg, job, &msg, WIRE_PAD);
@@ -334,7 +334,7 @@ static void up_disown(struct agg *agg, const struct agg_in *in)
 static void up_poked(struct agg *agg, struct job *job, const struct pipe_time *now)
 {
 	if (job->left == job->all)
-		agg_up_leave(agg, job, now);
+		agg_up_leave(agg, job, job->epoch, now);
 	else
 		agg_poke(agg, job, now);
 }

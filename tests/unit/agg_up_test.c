@@ -597,6 +597,38 @@ static void agg_up__members_mean_the_same_tree(void **state)
 	rig_close(&rig);
 }
 
+/* The parent may run the epoch by now, and the rank has not left it: LEAVE names no epoch. */
+static void agg_up__the_last_that_waits_is_gone(void **state)
+{
+	struct rig rig;
+	const struct flow flow = rig_flow(FIRST);
+	struct wire_join join;
+	struct wire_status status = leaf_status(WIRE_FORMING);
+	struct wire_msg msg;
+	uint8_t buf[WIRE_MSG_MAX];
+	struct flow to;
+
+	(void)state;
+	leaf_open(&rig);
+	join = leaf_join(&rig, FIRST);
+	rig_join(&rig, FIRST, &join);
+	leaf_told(&rig, EPOCH, &status);
+	join = leaf_join(&rig, FIRST);
+	rig_join(&rig, FIRST, &join);
+	rig_wait(&rig, 2);
+	assert_int_equal(pipe_gone(rig.pipe, flow.ip, flow.udp_port, &rig.now), COUNTER_gone);
+	rig.nr_sent++;
+	assert_null(pipe_job(rig.pipe, 0));
+	assert_int_equal(wire_parse(&msg, buf, pipe_output(rig.pipe, &to, buf)), WIRE_OK);
+	assert_int_equal(msg.type, WIRE_LEAVE);
+	assert_true(msg.job == PARENT_JOB && msg.epoch == 0 && msg.wid == FIRST);
+	assert_int_equal(pipe_output(rig.pipe, &to, buf), 0);
+	status = leaf_status(WIRE_RUNNING);
+	rig_wait(&rig, 1000);
+	has(leaf_told(&rig, EPOCH, &status), "UP END job 7 epoch 2000 wid 4 cause 1 a 4");
+	rig_close(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -620,6 +652,7 @@ int main(void)
 		cmocka_unit_test(agg_up__the_parent_runs_what_is_not_here),
 		cmocka_unit_test(agg_up__a_refusal_by_a_parent_that_was_restarted),
 		cmocka_unit_test(agg_up__a_member_is_gone),
+		cmocka_unit_test(agg_up__the_last_that_waits_is_gone),
 		cmocka_unit_test(agg_up__a_refusal_reaches_all_members),
 		cmocka_unit_test(agg_up__a_disagreement_elsewhere_reaches_all_members),
 		cmocka_unit_test(agg_up__asks_silent_members_when_asked),
