@@ -20,7 +20,9 @@
 #include "tests/explore/states.h"
 #include "tests/explore/tree.h"
 
-enum { RANKS = 4, LOCAL = 2, ROUNDS = 5, BYTES = WIRE_PAD, STATES_MAX = 2000000, DESC = 100 };
+enum { RANKS = 4, LOCAL = 2, ROUNDS = 5, BYTES = WIRE_PAD, STATES_MAX = 100000, DESC = 100 };
+/* Of one operation, which all have its descriptor. */
+enum { OP_ROUNDS = 3 };
 
 struct place {
 	struct slot slot;
@@ -137,7 +139,7 @@ static void send_chunk(struct explorer *e, unsigned sw, struct flow from, struct
 	msg->job = msg->type == WIRE_RESULT ? job->up.handle : job->handle;
 	msg->epoch = job->epoch;
 	msg->slot = WIRE_SE;
-	msg->desc = DESC + (e->fault == FAULT_ROUND ? 0 : msg->round);
+	msg->desc = DESC + (e->fault == FAULT_ROUND ? 0 : msg->round / OP_ROUNDS);
 	if (empty)
 		msg->flags |= WIRE_EMPTY;
 	if (e->fault == FAULT_ROUND && msg->type == WIRE_RESULT)
@@ -167,7 +169,7 @@ static void check_sum(struct explorer *e, const struct wire_msg *want, struct wi
 	else if (wire_get32(msg.payload) != sum)
 		e->violation = want->flags ? "wrong sum of a leaf" : "wrong sum";
 	else if (msg.round != want->round ||
-		 (e->fault != FAULT_ROUND && msg.desc != DESC + want->round))
+		 (e->fault != FAULT_ROUND && msg.desc != DESC + want->round / OP_ROUNDS))
 		e->violation = "result of another chunk";
 }
 
