@@ -31,6 +31,7 @@ static const char *const fault_names[FAULT_NR] = {
 	[FAULT_OLD_STATUS] = "a leaf follows an older epoch",
 	[FAULT_NO_ASK] = "a leaf does not ask its parent",
 	[FAULT_NO_UNKNOWN] = "a restarted leaf does not answer UNKNOWN",
+	[FAULT_DISOWN] = "a leaf without the job ends whatever its parent runs",
 	[FAULT_ROOT_UNKNOWN] = "a leaf goes on in an epoch that its parent has forgotten",
 };
 
@@ -489,7 +490,10 @@ static void expand_leaf_ends(struct explorer *e, const struct state *from, unsig
 			continue;
 		memcpy(&s, from, sizeof(s));
 		unpack_job(e, &s, TREE_ROOT);
-		send_end(e, leaf, base, disown);
+		if (disown && e->fault == FAULT_DISOWN)
+			send_end(e, leaf, from->jobs[TREE_ROOT].epoch, true);
+		else
+			send_end(e, leaf, base, disown);
 		settle(e, &s, TREE_ROOT);
 		reached(e, &s);
 	}
@@ -693,7 +697,7 @@ static int explore_faults(void)
 		{ FAULT_JOIN_END, { 1, 0, 0 } },     { FAULT_LEAF_INC, { 0, 1, 0 } },
 		{ FAULT_RANK_INC, { 1, 0, 0 } },     { FAULT_OLD_STATUS, { 1, 0, 0 } },
 		{ FAULT_NO_ASK, { 1, 1, 0 } },	     { FAULT_NO_UNKNOWN, { 0, 1, 0 } },
-		{ FAULT_ROOT_UNKNOWN, { 0, 0, 1 } },
+		{ FAULT_ROOT_UNKNOWN, { 0, 0, 1 } }, { FAULT_DISOWN, { 0, 1, 0 } },
 	};
 	int missed = 0;
 
