@@ -21,6 +21,7 @@ DESTDIR    ?=
 LOSS       ?=
 SEEDS      ?= 500
 FUZZ_SECONDS ?= 30
+STATES     ?= 6000000
 B          := build/$(MODE)$(if $(CLANG),-clang)
 VERSION    := $(shell awk '/define TALLY_VERSION_M|define TALLY_VERSION_P/ \
               { printf "%s%s", dot, $$3; dot = "." }' host/include/tally.h 2>/dev/null)
@@ -229,9 +230,10 @@ $(call link-tests,$(filter %_dpdk_test.c,$(UNIT_SRC)),$(UNIT_OBJ) $(ALL_LIBS),\
     $(TEST_LIBS) $(DPDK_LIBS) -lcmocka)
 $(call link-tests,$(filter-out %_dpdk_test.c,$(UNIT_SRC)),$(UNIT_OBJ) $(ALL_LIBS),\
     $(TEST_LIBS) $(DPDK_TEST) -lcmocka)
-$(foreach d,tests/explore tests/perf tests/e2e,$(call link-tests,$(call mains,$(d)),\
+$(foreach d,tests/perf tests/e2e,$(call link-tests,$(call mains,$(d)),\
     $(call objs,$(d)) $(ALL_LIBS),$(TEST_LIBS) $(DPDK_TEST)))
 
+$(call link-tests,$(call mains,tests/explore),$(call objs,tests/explore) $(LIB))
 $(call link-tests,$(call mains,tests/second),$(LIB))
 $(call link-tests,$(call mains,tests/sim),$(call objs,tests/sim) $(LIB),$(LIB_PCAP))
 $(call link-tests,$(FUZZ_SRC),$(if $(filter fuzz,$(MODE)),,$(B)/tests/fuzz/replay.o) \
@@ -248,7 +250,7 @@ $(B)/%.a:
 	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
 
 # --- Checks: each `check` goes through the one runner that counts --------------------------------
-STYLE := layers pure headers dpdk exports size spdx format words shell manuals
+STYLE := layers pure headers dpdk exports size spdx format words shell manuals mutants
 list   = $(foreach l,$(2),$(l): $($(1)_$(l));)
 # What a pure layer may call is what it may include.
 STYLE_ENV := MODE='$(MODE)' CC='$(CC)' CXX='$(CXX)' STYLE_CFLAGS='$(CPPFLAGS) $(CFLAGS)' \
@@ -262,21 +264,26 @@ RUN_SIM   := $(SIM:%=explore:%)
 PYTHON    := $(shell command -v python3)
 RUN_SECOND := $(if $(PYTHON),explore:tests/second/second.py,\
               'skip:second implementation:python3 is missing (Debian package python3)')
-RUN_REST  := $(EXPLORE:%=explore:%) $(RUN_SECOND) $(RUN_SIM) $(FUZZ:%=explore:%) $(STYLE:%=style:%) $(E2E:%=e2e:%)
+# They build what they need themselves, the same in every mode.
+RUN_PROOF := $(if $(filter release,$(MODE)),proof:tests/proof/check.sh \
+             $(if $(PYTHON),'proof:tests/mutants/run.py --sample',\
+             'skip:mutants:python3 is missing (Debian package python3)'))
+RUN_REST  := $(EXPLORE:%=explore:%) $(RUN_PROOF) $(RUN_SECOND) $(RUN_SIM) $(FUZZ:%=explore:%) \
+             $(STYLE:%=style:%) $(E2E:%=e2e:%)
 ifeq ($(MODE),tsan)
 RUN_REST  := 'skip:explore, style and e2e:MODE=tsan runs the unit tests only'
 endif
 
-check: tests  ## unit, explore, style and end-to-end tests
+check: tests  ## unit, explore, proof, style and end-to-end tests
 	@$(CHECK) $(RUN_UNIT) $(RUN_REST)
 check-unit: $(UNIT)  ## unit tests
 	@$(CHECK) $(RUN_UNIT)
 check-explore: $(EXPLORE) $(SECOND)  ## explorers of the machines; a second implementation
 	@$(CHECK) $(EXPLORE:%=explore:%) $(RUN_SECOND)
-check-proof:  ## models of the protocol; a mutant of the product for each of its rules
-	@tests/proof/check.sh
-	@$(if $(PYTHON),tests/mutants/run.py,\
-	echo 'skip mutants: python3 is missing (Debian package python3)')
+check-proof: $(EXPLORE)  ## models of the protocol; explorers, further; a mutant of the product for each rule
+	@tests/proof/check.sh $(foreach e,$(EXPLORE),$(e) $(if $(filter %tree_join,$(e)),$(STATES))); rc=$$?; \
+	$(if $(PYTHON),tests/mutants/run.py,\
+	echo 'skip mutants: python3 is missing (Debian package python3)') && exit $$rc
 check-sim: $(SIM)  ## simulator: SEEDS=N or A..B runs, past failures, mutants
 	@$(CHECK) $(RUN_SIM)
 check-fuzz: $(FUZZ)  ## the committed inputs of the fuzz targets

@@ -5,6 +5,7 @@
 # usage: tests/check.sh BUILD_DIR KIND:NAME...
 #   unit:PROGRAM     a cmocka program; its TAP output is counted case by case
 #   explore:PROGRAM  one case; its last line says what it covered
+#   proof:SCRIPT     with arguments or without; prints "ok NAME", "not ok NAME" or "skip NAME" for each case
 #   style:NAME       tests/style/NAME.sh; one case
 #   e2e:SCRIPT       prints "ok NAME", "not ok NAME: why" or "skip NAME: reason" for each case
 #   skip:WHAT:WHY    one case that this build does not run
@@ -29,6 +30,7 @@ seeds=${SEEDS:-0}
 seeds=${seeds##*.}
 [[ $seeds =~ ^[0-9]+$ ]] || seeds=0
 limit_explore=$(((240 + 10#$seeds / 100) * slow))
+limit_proof=900
 limit_style=300
 limit_e2e=$((240 * slow))
 
@@ -140,6 +142,28 @@ run_explore()
 	show "$tmp/out" "$tmp/err"
 }
 
+run_proof()
+{
+	local name=${1%% *} rc good bad skip note
+
+	name=${name#tests/}
+	# shellcheck disable=SC2086 # its arguments are words
+	bounded "$limit_proof" $1
+	rc=$?
+	good=$(grep -c '^ok ' "$tmp/out")
+	bad=$(grep -c '^not ok ' "$tmp/out")
+	skip=$(grep -c '^skip ' "$tmp/out")
+	note=$(tail -n 1 "$tmp/out" | grep -Ev '^(not )?ok |^skip ')
+	if [ "$rc" -ne 0 ] && [ "$bad" -eq 0 ]; then
+		bad=1 note=$(ended $rc "$limit_proof")
+	elif [ $((good + bad + skip)) -eq 0 ]; then
+		bad=1 note="printed no result"
+	fi
+	report proof "$name" "$good" "$bad" "$skip" "$note"
+	grep "^skip " "$tmp/out"
+	[ "$bad" -eq 0 ] || show "$tmp/out" "$tmp/err"
+}
+
 run_style()
 {
 	local rc last
@@ -232,7 +256,7 @@ run_skip()
 
 for check; do
 	case $check in
-	unit:* | explore:* | style:* | e2e:* | skip:*) "run_${check%%:*}" "${check#*:}" ;;
+	unit:* | explore:* | proof:* | style:* | e2e:* | skip:*) "run_${check%%:*}" "${check#*:}" ;;
 	*) report "?" "$check" 0 1 0 "no such kind of check" ;;
 	esac
 done

@@ -11,6 +11,8 @@ enum { VEC_BYTES = 32 };
 #define VEC_TABLE add_avx2
 
 _Static_assert((int)VEC_BYTES == (int)WIRE_PAD, "there is no shorter piece");
+#define vec_load_pad vec_load
+#define vec_store_pad vec_store
 
 static inline vec vec_zero(void)
 {
@@ -25,16 +27,6 @@ static inline vec vec_load(const uint8_t *p)
 static inline void vec_store(uint8_t *p, vec v)
 {
 	_mm256_storeu_si256((void *)p, v);
-}
-
-static inline vec vec_load_pad(const uint8_t *p)
-{
-	return vec_load(p);
-}
-
-static inline void vec_store_pad(uint8_t *p, vec v)
-{
-	vec_store(p, v);
 }
 
 static inline vec vec_swap32(vec v)

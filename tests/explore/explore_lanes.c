@@ -19,7 +19,7 @@
 #include "switch/core/slot.h"
 #include "tests/explore/states.h"
 
-enum { WORKERS = 3, CHUNKS = 10, SLOTS = 4, BYTES = WIRE_PAD, STATES_MAX = 4000000 };
+enum { WORKERS = 3, CHUNKS = 10, SLOTS = 4, BYTES = WIRE_PAD, STATES_MAX = 1000000 };
 #define EPOCH UINT64_C(9)
 
 struct chunk {

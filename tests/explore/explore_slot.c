@@ -21,7 +21,7 @@
 #include "switch/core/slot.h"
 #include "tests/explore/states.h"
 
-enum { WORKERS = 5, ROUNDS = 6, BYTES = 2 * WIRE_PAD, STATES_MAX = 2000000 };
+enum { WORKERS = 5, ROUNDS = 6, BYTES = 2 * WIRE_PAD, STATES_MAX = 100000 };
 #define EPOCH UINT64_C(9)
 
 struct state {

@@ -7,7 +7,8 @@
  * A state is the three slots with their values, and what is in the network.  Checked: a sum that
  * leaves a leaf upward is exactly its ranks' contributions, a result is exactly everybody's; no
  * gap, no mismatch; and until all are done some rank's retransmission, carried through leaf, root
- * and leaf without loss, has an effect.  Nobody but the ranks ever repeats anything.
+ * and leaf without loss, has an effect.  Nobody but the ranks ever repeats anything.  In a job with
+ * CHECK whatever goes out has its seal, and what comes without, or with a wrong one, changes nothing.
  *
  * Then the explorer is tried itself: with each of several faults built in, it must find a
  * violation.
@@ -20,7 +21,9 @@
 #include "tests/explore/states.h"
 #include "tests/explore/tree.h"
 
-enum { RANKS = 4, LOCAL = 2, ROUNDS = 5, BYTES = WIRE_PAD, STATES_MAX = 2000000, DESC = 100 };
+enum { RANKS = 4, LOCAL = 2, ROUNDS = 5, BYTES = WIRE_PAD, STATES_MAX = 100000, DESC = 100 };
+/* Of one operation, which all have its descriptor. */
+enum { OP_ROUNDS = 3 };
 
 struct place {
 	struct slot slot;
@@ -46,6 +49,8 @@ enum fault {
 	FAULT_NR
 };
 
+enum spoil { SPOIL_NOTHING, SPOIL_NO_SEAL, SPOIL_SEAL, SPOIL_NR };
+
 static const char *const fault_names[FAULT_NR] = {
 	[FAULT_NONE] = "none",
 	[FAULT_OVERWRITE] = "a leaf sends its cell upward after the result is in it",
@@ -59,6 +64,7 @@ static const char *const fault_names[FAULT_NR] = {
 struct explorer {
 	unsigned pattern;
 	enum fault fault;
+	enum spoil spoil; /* what is wrong with the next packet */
 	struct tree tree;
 	struct states states;
 	size_t transitions;
@@ -132,23 +138,50 @@ static void send_chunk(struct explorer *e, unsigned sw, struct flow from, struct
 	bool empty;
 	uint32_t sum = sum_of(e->pattern, ranks.first, ranks.nr, msg->round, &empty);
 	uint8_t rest[WIRE_MSG_MAX];
+	size_t len = WIRE_HEADER + BYTES;
 
 	msg->kind = WIRE_ADD32;
 	msg->job = msg->type == WIRE_RESULT ? job->up.handle : job->handle;
 	msg->epoch = job->epoch;
 	msg->slot = WIRE_SE;
-	msg->desc = DESC + (e->fault == FAULT_ROUND ? 0 : msg->round);
+	msg->desc = DESC + (e->fault == FAULT_ROUND ? 0 : msg->round / OP_ROUNDS);
 	if (empty)
 		msg->flags |= WIRE_EMPTY;
 	if (e->fault == FAULT_ROUND && msg->type == WIRE_RESULT)
 		msg->round = place_slot(e, sw)->cell[msg->round & 1].round;
 	wire_build(e->tree.buf, msg);
 	memset(e->tree.buf + WIRE_HEADER, 0, BYTES);
-	wire_put32(e->tree.buf + WIRE_HEADER, sum);
-	tree_input(&e->tree, sw, from, WIRE_HEADER + BYTES);
+	wire_put32(e->tree.buf + WIRE_HEADER, sum + (e->spoil == SPOIL_NO_SEAL));
+	if (e->tree.check && e->spoil != SPOIL_NO_SEAL)
+		len = wire_seal(e->tree.buf, BYTES);
+	if (e->spoil == SPOIL_SEAL)
+		e->tree.buf[WIRE_HEADER + 2]++;
+	tree_input(&e->tree, sw, from, len);
 	/* Questions about duplicates: of no consequence here. */
 	while (pipe_output(e->tree.pipes[sw], &from, rest))
 		;
+}
+
+/* With CHECK: the same, but for its seal; the switch's slot must stay as it is. */
+static void send_spoiled(struct explorer *e, unsigned sw, const struct place *place,
+			 const struct wire_msg *msg, struct wire_range ranks)
+{
+	const struct flow from = msg->type == WIRE_RESULT    ? tree_switch(TREE_ROOT)
+				 : msg->flags & WIRE_PARTIAL ? tree_switch(1 + ranks.first / LOCAL)
+							     : tree_rank(ranks.first);
+	struct place after;
+
+	for (enum spoil how = SPOIL_NO_SEAL; how < SPOIL_NR && e->tree.check; how++) {
+		struct wire_msg spoiled = *msg;
+
+		e->spoil = how;
+		place_load(e, sw, place);
+		send_chunk(e, sw, from, &spoiled, ranks);
+		place_store(e, sw, &after);
+		e->spoil = SPOIL_NOTHING;
+		if (e->tree.pkt.verdict != PIPE_DROP || memcmp(&after, place, sizeof(after)) != 0)
+			e->violation = "what has not its seal counts";
+	}
 }
 
 /* Whether the packet that goes out is what it should be, with the sum of these ranks. */
@@ -162,12 +195,14 @@ static void check_sum(struct explorer *e, const struct wire_msg *want, struct wi
 	    msg.job != want->job || msg.wid != want->wid || msg.slot != WIRE_SE ||
 	    (msg.flags & WIRE_PARTIAL) != want->flags)
 		e->violation = "a packet that should not go out";
+	else if (msg.sealed != e->tree.check)
+		e->violation = "a packet goes out with a seal where none is due, or without";
 	else if (((msg.flags & WIRE_EMPTY) != 0) != empty)
 		e->violation = "EMPTY where values were sent, or the reverse";
 	else if (wire_get32(msg.payload) != sum)
 		e->violation = want->flags ? "wrong sum of a leaf" : "wrong sum";
 	else if (msg.round != want->round ||
-		 (e->fault != FAULT_ROUND && msg.desc != DESC + want->round))
+		 (e->fault != FAULT_ROUND && msg.desc != DESC + want->round / OP_ROUNDS))
 		e->violation = "result of another chunk";
 }
 
@@ -203,6 +238,8 @@ static void leaf_data(struct explorer *e, struct state *s, unsigned rank, unsign
 	struct wire_msg msg = { .type = WIRE_DATA, .wid = (uint16_t)rank, .round = round };
 	struct wire_msg want = { .round = round };
 
+	send_spoiled(e, leaf + 1, &s->places[leaf + 1], &msg,
+		     (struct wire_range){ (uint16_t)rank, 1 });
 	place_load(e, leaf + 1, &s->places[leaf + 1]);
 	inject(e, leaf + 1, round, rank % LOCAL);
 	send_chunk(e, leaf + 1, tree_rank(rank), &msg, (struct wire_range){ (uint16_t)rank, 1 });
@@ -240,6 +277,7 @@ static void root_data(struct explorer *e, struct state *s, unsigned leaf, unsign
 	struct flow to[WIRE_WORLD_MAX];
 	unsigned nr;
 
+	send_spoiled(e, TREE_ROOT, &s->places[TREE_ROOT], &msg, own);
 	place_load(e, TREE_ROOT, &s->places[TREE_ROOT]);
 	inject(e, TREE_ROOT, round, leaf);
 	send_chunk(e, TREE_ROOT, tree_switch(leaf + 1), &msg, own);
@@ -264,6 +302,7 @@ static void leaf_result(struct explorer *e, struct state *s, unsigned leaf, unsi
 	struct flow to[WIRE_WORLD_MAX];
 	unsigned nr;
 
+	send_spoiled(e, leaf + 1, &s->places[leaf + 1], &msg, all);
 	place_load(e, leaf + 1, &s->places[leaf + 1]);
 	send_chunk(e, leaf + 1, tree_switch(TREE_ROOT), &msg, all);
 	check_counter(e);
@@ -387,12 +426,12 @@ static void explore(struct explorer *e)
 	tree_close(&e->tree);
 }
 
-static int explore_patterns(void)
+static int explore_patterns(bool check)
 {
 	size_t nr_states = 0, nr_transitions = 0;
 
 	for (unsigned pattern = 0; pattern < PATTERNS; pattern++) {
-		struct explorer e = { .pattern = pattern };
+		struct explorer e = { .pattern = pattern, .tree.check = check };
 
 		explore(&e);
 		nr_states += e.states.nr;
@@ -403,8 +442,8 @@ static int explore_patterns(void)
 			return 1;
 		}
 	}
-	printf("explore_tree: 2x2 ranks, rounds=%d: %zu states, %zu transitions, no violation\n",
-	       ROUNDS, nr_states, nr_transitions);
+	printf("explore_tree: 2x2 ranks, rounds=%d%s: %zu states, %zu transitions, no violation\n",
+	       ROUNDS, check ? ", CHECK" : "", nr_states, nr_transitions);
 	return 0;
 }
 
@@ -425,7 +464,7 @@ static int explore_faults(void)
 
 int main(void)
 {
-	int failures = explore_patterns();
+	int failures = explore_patterns(false) + explore_patterns(true);
 
 	failures += explore_faults();
 	return failures != 0;

@@ -53,8 +53,7 @@ static void tree_open_switch(struct tree *tree, unsigned sw, uint64_t inc)
 void tree_open(struct tree *tree, unsigned nr_ranks, const struct wire_range ranges[TREE_LEAVES],
 	       const uint64_t inc[TREE_LEAVES])
 {
-	memset(tree, 0, sizeof(*tree));
-	tree->nr_ranks = nr_ranks;
+	*tree = (struct tree){ .check = tree->check, .nr_ranks = nr_ranks };
 	tree->now = (struct pipe_time){ .now_ns = AGG_MS, .wall_ms = 2 };
 	memcpy(tree->ranges, ranges, sizeof(tree->ranges));
 	for (unsigned sw = 0; sw < TREE_SWITCHES; sw++)
@@ -85,6 +84,7 @@ void tree_join(struct tree *tree, unsigned rank, uint64_t inc, uint64_t base)
 	struct wire_join join = {
 		.inc = inc,
 		.base = base,
+		.flags = tree->check ? WIRE_JOB_CHECK : 0,
 		.world = (uint16_t)tree->nr_ranks,
 		.slots = 1,
 		.p = TREE_P,

@@ -20,6 +20,7 @@ enum {
 
 struct tree {
 	unsigned nr_ranks;
+	bool check; /* the job has CHECK; set before tree_form() */
 	struct wire_range ranges[TREE_LEAVES];
 	void *mem[TREE_SWITCHES];
 	struct pipe *pipes[TREE_SWITCHES];
@@ -28,7 +29,7 @@ struct tree {
 	uint8_t buf[WIRE_HEADER + WIRE_BODY];
 };
 
-/* All three start; inc[l] is leaf l's. */
+/* All three start; inc[l] is leaf l's.  Nothing in it is kept but `check`. */
 void tree_open(struct tree *tree, unsigned nr_ranks, const struct wire_range ranges[TREE_LEAVES],
 	       const uint64_t inc[TREE_LEAVES]);
 void tree_close(struct tree *tree);

@@ -8,18 +8,18 @@
 #include <stdint.h>
 
 #include "host/core/session.h"
-#include "tests/explore/states.h"
+#include "tests/explore/merged.h"
 #include "tests/explore/tree.h"
 
 enum {
-	EPOCHS = 6,   /* numbers 0 .. 6; 1 is a leaf's that knows none, 2 the first that runs */
+	EPOCHS = 8,   /* numbers 0 .. 7; 1 is a leaf's that knows none, 2 the first that runs */
 	LIFE_MAX = 3, /* lives of a leaf; a rank has two */
-	STATUSES = 2 * (LIFE_MAX + 1),		   /* that an epoch has */
-	LIVES = 1 | 1 << EPOCHS | 1 << 2 * EPOCHS, /* a mask of bases, for all lives */
-	HANDLE = 77,				   /* at both leaves */
-	ROOT_HANDLE = 2,			   /* of the first epoch there */
-	ROUNDS = 60,				   /* of a network that loses nothing */
-	CHECKED = 8, /* every so many steps it is checked that a state says all */
+	STATUSES = 2 * (LIFE_MAX + 1), /* that an epoch has */
+	HANDLE = 77,		       /* at both leaves */
+	ROOT_HANDLE = 2,	       /* of the first epoch there */
+	ROUNDS = 60,		       /* of a network that loses nothing */
+	LIMIT = 130000,		       /* of states, of the larger explorations */
+	CHECKED = 8,		       /* every so many steps it is checked that a state says all */
 };
 
 enum fault {
@@ -31,6 +31,7 @@ enum fault {
 	FAULT_NO_ASK,
 	FAULT_NO_UNKNOWN,
 	FAULT_ROOT_UNKNOWN,
+	FAULT_DISOWN,
 	FAULT_NR
 };
 
@@ -45,18 +46,22 @@ struct packed_rank {
 	uint8_t life, running, base, epoch, forgotten;
 };
 
-/* The network: bit per message that was ever sent. */
+/* Machines and what they have done, then the network: a bit per message that was ever sent. */
 struct state {
 	struct packed_job jobs[TREE_SWITCHES];
 	uint8_t life[TREE_LEAVES];
 	struct packed_rank ranks[TREE_RANKS_MAX];
 	uint8_t rank_lives, leaf_lives, root_lives;	   /* restarts so far */
 	uint8_t entered[TREE_RANKS_MAX], ran[TREE_LEAVES]; /* bit per epoch */
-	uint8_t ends[TREE_LEAVES];			   /* bit per base */
-	uint8_t unknown[TREE_LEAVES];			   /* bit per epoch: the root's UNKNOWN */
+	uint8_t zero[3];
+	uint8_t ends[TREE_LEAVES];    /* bit per base */
+	uint8_t disowns[TREE_LEAVES]; /* ENDs of a leaf without the job */
+	uint8_t unknown[TREE_LEAVES]; /* bit per epoch: the root's UNKNOWN */
+	uint8_t zeros[2];
 	uint32_t joins[TREE_RANKS_MAX], leaf_joins[TREE_LEAVES];
 	uint64_t told[TREE_RANKS_MAX], leaf_told[TREE_LEAVES];
 };
+enum { STATE_KEY = offsetof(struct state, ends) };
 
 struct explorer {
 	const struct wire_range *ranges; /* of the leaves */
@@ -66,7 +71,12 @@ struct explorer {
 	enum fault fault;
 	struct tree tree;
 	struct session sessions[TREE_RANKS_MAX];
-	struct states states;
+	struct merged merged;
+	/* The state that is expanded, as its network grows, and the messages that were tried before. */
+	struct state from, tried;
+	bool grown, again;  /* again: only what was not tried */
+	struct state *next; /* what follows it, other machines */
+	size_t nr_next, room_next;
 	size_t transitions;
 	unsigned highest;
 	const char *violation; /* NULL: none yet */

@@ -518,6 +518,48 @@ static void fwd_input__random_content_is_counted(void **state)
 	close_fwd(&f);
 }
 
+/* All that are known, each once, wherever the search begins; who was silent for too long is not. */
+static void fwd_next__names_each_station_known(void **state)
+{
+	enum { STATIONS = 20 };
+	struct fwd_params params = usual();
+	struct fwd_station found;
+	struct fixture f;
+	unsigned seen[STATIONS + 1] = { 0 }, nr = 0, late = 0;
+	uint32_t at = 0, third = 0;
+
+	(void)state;
+	open_fwd(&f, &params);
+	assert_int_equal(fwd_next(f.fwd, 0, f.now_ns, &found), 0);
+	for (unsigned i = 1; i <= STATIONS; i++) {
+		f.now_ns = 10 * i;
+		ordinary(&f, i, (i * i + 1) % PORTS, 5000);
+	}
+	while ((at = fwd_next(f.fwd, at, f.now_ns, &found)) != 0) {
+		const unsigned i = found.mac[5];
+		uint8_t mac[FRAME_MAC];
+
+		assert_in_range(i, 1, STATIONS);
+		station(mac, i);
+		assert_memory_equal(found.mac, mac, FRAME_MAC);
+		assert_int_equal(found.port, (i * i + 1) % PORTS);
+		assert_int_equal(found.heard_ns, 10 * i);
+		assert_int_equal(seen[i]++, 0);
+		if (++nr == 3)
+			third = at;
+	}
+	assert_int_equal(nr, STATIONS);
+	for (at = third; (at = fwd_next(f.fwd, at, f.now_ns, &found)) != 0;)
+		nr--;
+	assert_int_equal(nr, 3);
+	/* Those up to the 12th were silent for longer than they are remembered. */
+	f.now_ns = 10 * 13 + AGE;
+	for (at = 0; (at = fwd_next(f.fwd, at, f.now_ns, &found)) != 0; late++)
+		assert_in_range(found.mac[5], 13, STATIONS);
+	assert_int_equal(late, STATIONS - 12);
+	close_fwd(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -535,6 +577,7 @@ int main(void)
 		cmocka_unit_test(fwd_input__bad_sources),
 		cmocka_unit_test(fwd_input__without_an_address_all_is_ordinary),
 		cmocka_unit_test(fwd_input__random_content_is_counted),
+		cmocka_unit_test(fwd_next__names_each_station_known),
 	};
 
 	return cmocka_run_group_tests_name("fwd", tests, NULL, NULL);
