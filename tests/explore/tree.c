@@ -94,9 +94,11 @@ void tree_join(struct tree *tree, unsigned rank, uint64_t inc, uint64_t base)
 		.ranges = { tree->ranges[leaf] },
 		.name = TREE_NAME,
 	};
+	size_t len = wire_join_build(tree->buf, (uint16_t)rank, &join);
 
-	tree_input(tree, leaf + 1, tree_rank(rank),
-		   wire_join_build(tree->buf, (uint16_t)rank, &join));
+	if (tree->check)
+		len = wire_seal(tree->buf, (uint32_t)len - WIRE_HEADER);
+	tree_input(tree, leaf + 1, tree_rank(rank), len);
 }
 
 /* What switches say to each other arrives until they are silent; what they say to ranks is lost. */
