@@ -38,7 +38,7 @@ SEEDS = "3000"
 SWITCH, HOST, PROTO, KERNELS = "switch/", "host/", "proto/", "kernels/"
 SLOTS = ("switch/core/slot.c",)
 TREES = ("switch/core/agg_up.c", "switch/core/agg_join.c", "switch/core/slot.c",
-         "switch/core/agg_data.c", "proto/wire.c")
+         "switch/core/agg_data.c", "switch/core/agg.h", "proto/wire.c")
 MEMORY = ("host/engine.c", "host/quantizer.c", "host/core/coll.c", "host/core/lane.c", KERNELS)
 FORMING = ("switch/core/agg", "switch/core/job", "host/core/session.c")
 EXPLORER, SIMULATOR, OTHER = "explorer", "simulator", "other"
