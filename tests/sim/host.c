@@ -493,6 +493,10 @@ static void host_begun(struct world *w, unsigned n)
 					  .p = st->p,
 					  .check = host_job(w, n)->check };
 
+	if (!st->slots || st->slots > host_job(w, n)->want_slots[w->node[n].rank] ||
+	    st->p < WIRE_P_MIN || st->p > host_job(w, n)->want_p[w->node[n].rank])
+		sim_fail(w, BY_WIRE, "node %u: %u slots of %u bytes, which was not asked for", n,
+			 st->slots, st->p);
 	if (rank->session.p_fixed && st->p != rank->session.join.p)
 		sim_fail(w, BY_REFUSAL, "node %u: P is %u, and %u was asked for and no other", n,
 			 st->p, rank->session.join.p);

@@ -133,6 +133,7 @@ static inline void copy_send(struct world *w, const struct sending *s, struct wa
 		w->nr_free--;
 	else
 		w->fresh++;
+	p->index = (uint16_t)next;
 	p->from = s->from;
 	p->to = s->to;
 	p->way = (uint8_t)(way - w->way);

@@ -7,7 +7,7 @@
 #include "switch/core/agg.h"
 #include "tests/sim/mutant.h"
 
-enum { HANDLES = 16 }; /* every so many-th seed looks at all handles */
+enum { HANDLES = 64 }; /* every so many-th seed looks at all handles */
 
 struct pipe_time switch_time(const struct world *w, const struct node *node)
 {
@@ -319,14 +319,23 @@ static void census(struct world *w, unsigned n)
 static void switch_check_handles(struct world *w, unsigned n)
 {
 	const struct job_table *t = &w->node[n].pipe->agg.table;
+	unsigned nr = 0, up = 0, jobs = 0, parents = 0;
 
-	for (unsigned h = 0; h < JOB_HANDLES && w->seed % HANDLES == 0; h++) {
-		unsigned own = t->by_handle[h], up = t->by_parent ? t->by_parent[h] : 0;
+	if (w->seed % HANDLES)
+		return;
+	for (unsigned h = 0; h < JOB_HANDLES; h++)
+		nr += t->by_handle[h] != 0;
+	for (unsigned h = 0; t->by_parent && h < JOB_HANDLES; h++)
+		up += t->by_parent[h] != 0;
+	for (unsigned i = 0; i < t->jobs_max; i++) {
+		const struct job *job = &t->jobs[i];
 
-		if ((own && (!t->jobs[own - 1].used || t->jobs[own - 1].handle != h)) ||
-		    (up && (!t->jobs[up - 1].used || t->jobs[up - 1].up.handle != h)))
-			sim_fail(w, BY_LEAK, "switch %u: handle %u is of no job", n, h);
+		jobs += job->used && t->by_handle[job->handle] == i + 1;
+		parents += job->used && t->by_parent && t->by_parent[job->up.handle] == i + 1;
 	}
+	if (nr != jobs || up != parents)
+		sim_fail(w, BY_LEAK, "switch %u: %u handles of %u jobs, %u of the parent's of %u",
+			 n, nr, jobs, up, parents);
 }
 
 void switch_check(struct world *w, unsigned n)

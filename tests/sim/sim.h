@@ -92,6 +92,7 @@ struct packet {
 	bool unreachable; /* not a packet of ours: "nobody listens at src_port" */
 	bool foe;	  /* a stranger's: no sum has anything of it */
 	uint16_t src_port, dst_port;
+	uint16_t index; /* in world.packets */
 	uint32_t len;
 };
 
@@ -510,7 +511,7 @@ static inline struct packet *net_take(struct world *w, struct node *node)
 }
 static inline void net_give_back(struct world *w, const struct packet *packet)
 {
-	w->free[w->nr_free++] = (uint16_t)(packet - w->packets);
+	w->free[w->nr_free++] = packet->index;
 }
 /* Where the next packet's bytes will lie: what is written there is sent without a copy. */
 uint8_t *net_room(struct world *w);
