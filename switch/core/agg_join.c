@@ -600,7 +600,10 @@ static enum counter join_check(struct joining *j)
 		return agg_wire_error(error);
 	if (agg_booting(j->agg, in->now))
 		return COUNTER_too_early;
-	if (j->join.inc == 0 || j->join.base >= in->now->wall_ms + AGG_AHEAD_MS)
+	if (j->join.inc == 0)
+		return COUNTER_bad_field;
+	/* A leaf's clock says nothing about epochs: they are those of the root's. */
+	if (!agg_is_leaf(j->agg) && j->join.base >= in->now->wall_ms + AGG_AHEAD_MS)
 		return COUNTER_bad_field;
 	if (j->join.nr_ranges)
 		j->range = j->join.ranges[0];

@@ -113,6 +113,9 @@ static struct node *draw_node(struct world *w, enum node_kind kind, unsigned par
 			       .parent = (uint8_t)parent };
 	node->port = WIRE_PORT;
 	node->wall_ms = UINT64_C(1700000000000);
+	/* Clocks differ, and only the root's counts. */
+	if (kind == NODE_SWITCH && parent != SIM_NONE)
+		node->wall_ms += w->nr_nodes % 2 ? 70000 : -70000;
 	node->room = draw_coin(w, 16) ? 4 + sim_draw(w, 28) : SIM_INBOX;
 	node->service_ns = draw_coin(w, 4) ? 0 : sim_span(w, 30 * SIM_US);
 	if (kind == NODE_HOST && draw_coin(w, 24))

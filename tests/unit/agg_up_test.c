@@ -597,6 +597,29 @@ static void agg_up__members_mean_the_same_tree(void **state)
 	rig_close(&rig);
 }
 
+/* Epochs are the parent's, and so is the clock they come from. */
+static void agg_up__the_parents_clock_is_ahead(void **state)
+{
+	const uint64_t epoch = RIG_NOW_MS + 10 * AGG_AHEAD_MS;
+	struct wire_status status = leaf_status(WIRE_FORMING);
+	struct wire_join join;
+	struct rig rig;
+
+	(void)state;
+	leaf_open(&rig);
+	join = leaf_join(&rig, FIRST);
+	rig_join(&rig, FIRST, &join);
+	leaf_told(&rig, epoch, &status);
+	for (unsigned wid = FIRST; wid < FIRST + NR; wid++) {
+		join = leaf_join(&rig, wid);
+		assert_int_equal(join.base, epoch - 1);
+		rig_wait(&rig, 2);
+		rig_join(&rig, wid, &join);
+	}
+	has(rig.text, "UP JOIN wid 4 ranks 3 inc 900 base 51009");
+	rig_close(&rig);
+}
+
 /* The parent may run the epoch by now, and the rank has not left it: LEAVE names no epoch. */
 static void agg_up__the_last_that_waits_is_gone(void **state)
 {
@@ -651,6 +674,7 @@ int main(void)
 		cmocka_unit_test(agg_up__a_late_join_ends_nothing),
 		cmocka_unit_test(agg_up__the_parent_runs_what_is_not_here),
 		cmocka_unit_test(agg_up__a_refusal_by_a_parent_that_was_restarted),
+		cmocka_unit_test(agg_up__the_parents_clock_is_ahead),
 		cmocka_unit_test(agg_up__a_member_is_gone),
 		cmocka_unit_test(agg_up__the_last_that_waits_is_gone),
 		cmocka_unit_test(agg_up__a_refusal_reaches_all_members),
