@@ -698,8 +698,8 @@ static int explore_fault(enum fault fault)
 int main(int argc, char **argv)
 {
 	static const struct setting settings[] = {
-		{ 2, 2, 2, 1 }, { 3, 1, 1, 1 }, { 3, 2, 1, 0 }, { 4, 1, 1, 0 },
-		{ 4, 1, 0, 1 }, { 5, 1, 0, 0 }, { 5, 0, 1, 0 }, { 5, 1, 1, 0 },
+		{ 2, 2, 2, 1 }, { 3, 2, 2, 0 }, { 3, 1, 1, 1 }, { 4, 2, 1, 0 }, { 4, 1, 1, 1 },
+		{ 5, 1, 1, 0 }, { 5, 1, 0, 1 }, { 5, 2, 0, 0 }, { 5, 0, 2, 0 },
 	};
 	const size_t limit = argc > 1 ? strtoul(argv[1], NULL, 10) : LIMIT;
 	int failures = 0;

@@ -67,9 +67,11 @@ static void input(struct explorer *e, unsigned sw, struct flow from, size_t len)
 	}
 }
 
-static void send_status(struct explorer *e, unsigned leaf, unsigned epoch, bool running,
-			unsigned inc)
+/* What the root has told, of an epoch with so many slots. */
+static void send_status(struct explorer *e, unsigned leaf, unsigned bit, unsigned slots)
 {
+	const unsigned epoch = bit / STATUSES, inc = bit % (LIFE_MAX + 1);
+	const bool running = bit / (LIFE_MAX + 1) % 2;
 	const struct wire_msg msg = { .type = WIRE_STATUS,
 				      .job = ROOT_HANDLE,
 				      .epoch = epoch,
@@ -78,7 +80,7 @@ static void send_status(struct explorer *e, unsigned leaf, unsigned epoch, bool 
 				      .key = wire_job_key(TREE_NAME),
 				      .inc = inc,
 				      .p = TREE_P,
-				      .slots = 1 };
+				      .slots = (uint16_t)slots };
 
 	if (e->fault == FAULT_LEAF_INC)
 		status.inc = tree_job(&e->tree, leaf + 1)->up.inc;
@@ -112,13 +114,14 @@ static void send_probe(struct explorer *e, unsigned leaf, unsigned epoch)
 }
 
 /* What a leaf's life says to the root for all its ranks. */
-static void send_leaf_join(struct explorer *e, unsigned leaf, unsigned inc, unsigned base, bool ask)
+static void send_leaf_join(struct explorer *e, unsigned leaf, unsigned bit, unsigned slots,
+			   bool ask)
 {
 	const struct wire_join join = {
-		.inc = inc,
-		.base = base,
+		.inc = bit / EPOCHS + 1,
+		.base = bit % EPOCHS,
 		.world = (uint16_t)e->nr_ranks,
-		.slots = 1,
+		.slots = (uint16_t)slots,
 		.p = TREE_P,
 		.port = WIRE_PORT,
 		.nr_ports = 1,
@@ -204,6 +207,7 @@ static void sent_status(struct explorer *e, struct state *s, const struct wire_m
 {
 	unsigned rank = msg->wid, leaf = tree_leaf_of(&e->tree, rank);
 	struct wire_status status;
+	uint64_t bit;
 
 	if (wire_status_parse(&status, msg) != WIRE_OK || status.state == WIRE_REFUSED) {
 		e->violation = "a refusal";
@@ -217,14 +221,12 @@ static void sent_status(struct explorer *e, struct state *s, const struct wire_m
 			s->unknown[leaf] |= (uint8_t)(1 << msg->epoch);
 		return;
 	}
-	if (e->tree.pkt.flow.port == TREE_ROOT)
-		s->leaf_told[leaf] |= UINT64_C(1) << status_bit((unsigned)msg->epoch,
-								status.state == WIRE_RUNNING,
-								(unsigned)status.inc);
+	bit = UINT64_C(1) << status_bit((unsigned)msg->epoch, status.state == WIRE_RUNNING,
+					(unsigned)status.inc);
+	if (e->tree.pkt.flow.port != TREE_ROOT)
+		s->told[rank] |= bit;
 	else
-		s->told[rank] |= UINT64_C(1)
-				 << status_bit((unsigned)msg->epoch, status.state == WIRE_RUNNING,
-					       (unsigned)status.inc);
+		s->leaf_told[leaf][status.state == WIRE_RUNNING && status.slots > 1] |= bit;
 }
 
 static void sent_up(struct explorer *e, struct state *s, unsigned leaf, const struct wire_msg *msg)
@@ -233,9 +235,10 @@ static void sent_up(struct explorer *e, struct state *s, unsigned leaf, const st
 	struct wire_status end;
 
 	if (msg->type == WIRE_JOIN && wire_join_parse(&join, msg) == WIRE_OK) {
-		s->leaf_joins[leaf] |= (1U << join_bit((unsigned)join.inc, (unsigned)join.base));
+		s->leaf_joins[leaf][join.slots > 1] |=
+			1U << join_bit((unsigned)join.inc, (unsigned)join.base);
 	} else if (msg->type == WIRE_END && e->fault == FAULT_JOIN_END) {
-		s->leaf_joins[leaf] |= (1U << join_bit(s->life[leaf] + 1U, (unsigned)msg->epoch));
+		s->leaf_joins[leaf][0] |= 1U << join_bit(s->life[leaf] + 1U, (unsigned)msg->epoch);
 	} else if (msg->type == WIRE_END && wire_status_parse(&end, msg) == WIRE_OK) {
 		if (end.state == WIRE_UNKNOWN)
 			s->disowns[leaf] |= (uint8_t)(1 << msg->epoch);
@@ -245,6 +248,15 @@ static void sent_up(struct explorer *e, struct state *s, unsigned leaf, const st
 		/* Questions are a move of their own, possible at any time. */
 		e->violation = "a leaf sends what it should not";
 	}
+}
+
+static void check_running(struct explorer *e, const struct job *job)
+{
+	if (job->all != (UINT64_C(1) << job->nr_members) - 1)
+		e->violation = "a leaf runs without one of its ranks";
+	for (unsigned i = 0; i < job->nr_members; i++)
+		if (job->slots > job->members[i].slots)
+			e->violation = "a leaf runs with more slots than a rank has";
 }
 
 /* The switch has taken one message: what it is now, and what it has sent. */
@@ -268,6 +280,8 @@ static void settle(struct explorer *e, struct state *s, unsigned sw)
 	}
 	if (s->jobs[sw].used && job->used && job->epoch < s->jobs[sw].epoch)
 		e->violation = "the epoch of a switch falls";
+	if (sw != TREE_ROOT && job->running)
+		check_running(e, job);
 	if (sw != TREE_ROOT && job->running && !s->jobs[sw].running) {
 		uint8_t bit = (uint8_t)(1 << job->epoch);
 
@@ -472,6 +486,16 @@ static void expand_rank(struct explorer *e, const struct state *from, unsigned r
 		pack_rank(e, &s, rank);
 		reached(e, &s);
 	}
+	if (from->gones < e->gones && from->jobs[leaf + 1].used && !e->again) {
+		/* The network says that nobody is at its address: of an earlier packet, or it is wrong. */
+		memcpy(&s, from, sizeof(s));
+		s.gones++;
+		unpack_job(e, &s, leaf + 1);
+		pipe_gone(e->tree.pipes[leaf + 1], tree_rank(rank).ip, tree_rank(rank).udp_port,
+			  &e->tree.now);
+		settle(e, &s, leaf + 1);
+		reached(e, &s);
+	}
 	if (from->rank_lives < e->rank_restarts && from->ranks[rank].life == 0 && !e->again) {
 		memcpy(&s, from, sizeof(s));
 		s.rank_lives++;
@@ -499,20 +523,30 @@ static void expand_leaf_ends(struct explorer *e, const struct state *from, unsig
 	}
 }
 
+static void expand_leaf_joins(struct explorer *e, const struct state *from, unsigned leaf,
+			      unsigned slots)
+{
+	const uint32_t bits = from->leaf_joins[leaf][slots - 1] &
+			      ~e->tried.leaf_joins[leaf][slots - 1];
+	struct state s;
+
+	for (unsigned bit = 0; bit < LIFE_MAX * EPOCHS && !e->violation; bit++) {
+		if (!(bits >> bit & 1))
+			continue;
+		memcpy(&s, from, sizeof(s));
+		unpack_job(e, &s, TREE_ROOT);
+		send_leaf_join(e, leaf, bit, slots, false);
+		settle(e, &s, TREE_ROOT);
+		reached(e, &s);
+	}
+}
+
 static void expand_leaf_up(struct explorer *e, const struct state *from, unsigned leaf)
 {
 	const struct packed_job *job = &from->jobs[leaf + 1];
 	struct state s;
-
-	for (unsigned bit = 0; bit < LIFE_MAX * EPOCHS && !e->violation; bit++) {
-		if (!((from->leaf_joins[leaf] & ~e->tried.leaf_joins[leaf]) >> bit & 1))
-			continue;
-		memcpy(&s, from, sizeof(s));
-		unpack_job(e, &s, TREE_ROOT);
-		send_leaf_join(e, leaf, bit / EPOCHS + 1, bit % EPOCHS, false);
-		settle(e, &s, TREE_ROOT);
-		reached(e, &s);
-	}
+	for (unsigned slots = 1; slots <= TREE_SLOTS; slots++)
+		expand_leaf_joins(e, from, leaf, slots);
 	expand_leaf_ends(e, from, leaf, from->ends[leaf] & ~e->tried.ends[leaf], false);
 	expand_leaf_ends(e, from, leaf, from->disowns[leaf] & ~e->tried.disowns[leaf], true);
 	if (e->again)
@@ -528,8 +562,9 @@ static void expand_leaf_up(struct explorer *e, const struct state *from, unsigne
 		return;
 	memcpy(&s, from, sizeof(s));
 	unpack_job(e, &s, TREE_ROOT);
-	send_leaf_join(e, leaf, from->life[leaf] + 1U, job->running ? job->epoch : job->epoch - 1U,
-		       true);
+	send_leaf_join(e, leaf,
+		       join_bit(from->life[leaf] + 1U, job->running ? job->epoch : job->epoch - 1U),
+		       1, true);
 	settle(e, &s, TREE_ROOT);
 	reached(e, &s);
 }
@@ -554,15 +589,16 @@ static void expand_leaf_forgets(struct explorer *e, const struct state *from, un
 	reached(e, &s);
 }
 
-static void expand_leaf(struct explorer *e, const struct state *from, unsigned leaf)
+static void expand_leaf_told(struct explorer *e, const struct state *from, unsigned leaf,
+			     unsigned slots)
 {
+	const uint64_t bits = from->leaf_told[leaf][slots - 1] &
+			      ~e->tried.leaf_told[leaf][slots - 1];
 	struct state s;
 
-	expand_leaf_up(e, from, leaf);
-	expand_leaf_forgets(e, from, leaf);
 	for (unsigned bit = 0; bit < STATUSES * EPOCHS && !e->violation; bit++) {
 		/* Without the job only what says that the parent runs it has an effect. */
-		if (!((from->leaf_told[leaf] & ~e->tried.leaf_told[leaf]) >> bit & 1) ||
+		if (!(bits >> bit & 1) ||
 		    (!from->jobs[leaf + 1].used && bit / (LIFE_MAX + 1) % 2 == 0))
 			continue;
 		memcpy(&s, from, sizeof(s));
@@ -572,11 +608,20 @@ static void expand_leaf(struct explorer *e, const struct state *from, unsigned l
 			tree_job(&e->tree, leaf + 1)->running = false;
 			s.jobs[leaf + 1].running = 0;
 		}
-		send_status(e, leaf, bit / STATUSES, bit / (LIFE_MAX + 1) % 2,
-			    bit % (LIFE_MAX + 1));
+		send_status(e, leaf, bit, slots);
 		settle(e, &s, leaf + 1);
 		reached(e, &s);
 	}
+}
+
+static void expand_leaf(struct explorer *e, const struct state *from, unsigned leaf)
+{
+	struct state s;
+
+	expand_leaf_up(e, from, leaf);
+	expand_leaf_forgets(e, from, leaf);
+	for (unsigned slots = 1; slots <= TREE_SLOTS; slots++)
+		expand_leaf_told(e, from, leaf, slots);
 	if (from->leaf_lives < e->leaf_restarts && !e->violation && !e->again) {
 		memcpy(&s, from, sizeof(s));
 		s.leaf_lives++;
@@ -661,9 +706,10 @@ static void explore(struct explorer *e)
 	tree_close(&e->tree);
 }
 
-/* How many of each are restarted, at any time. */
+/* How many of each are restarted, and said to be gone, at any time. */
 struct restarts {
-	unsigned ranks, leaves, root;
+	unsigned ranks, leaves, root, gones;
+	bool shrinks; /* a rank's second life wants fewer slots */
 };
 
 static int explore_restarts(const struct wire_range *ranges, struct restarts r, size_t limit)
@@ -674,12 +720,16 @@ static int explore_restarts(const struct wire_range *ranges, struct restarts r, 
 		.rank_restarts = r.ranks,
 		.leaf_restarts = r.leaves,
 		.root_restarts = r.root,
+		.gones = r.gones,
+		.tree.shrinks = r.shrinks,
 		.limit = limit,
 	};
 
 	explore(&e);
-	printf("explore_tree_join: %u+%u ranks, restarts: %u of ranks, %u of leaves, %u of the root: ",
-	       ranges[0].nr, ranges[1].nr, r.ranks, r.leaves, r.root);
+	printf("explore_tree_join: %u+%u ranks, restarts: %u of ranks%s, %u of leaves, %u of the root, %u "
+	       "gone: ",
+	       ranges[0].nr, ranges[1].nr, r.ranks, r.shrinks ? " with fewer slots" : "", r.leaves,
+	       r.root, r.gones);
 	printf("%s%zu states, %zu transitions, highest epoch %u, %s%s\n",
 	       e.merged.nr >= limit ? "bounded at " : "exhausted, ", e.merged.nr, e.transitions,
 	       e.highest, e.violation ? "VIOLATION: " : "no violation",
@@ -694,10 +744,14 @@ static int explore_faults(void)
 		enum fault fault;
 		struct restarts r;
 	} tries[] = {
-		{ FAULT_JOIN_END, { 1, 0, 0 } },     { FAULT_LEAF_INC, { 0, 1, 0 } },
-		{ FAULT_RANK_INC, { 1, 0, 0 } },     { FAULT_OLD_STATUS, { 1, 0, 0 } },
-		{ FAULT_NO_ASK, { 1, 1, 0 } },	     { FAULT_NO_UNKNOWN, { 0, 1, 0 } },
-		{ FAULT_ROOT_UNKNOWN, { 0, 0, 1 } }, { FAULT_DISOWN, { 0, 1, 0 } },
+		{ FAULT_JOIN_END, { 1, 0, 0, 0, false } },
+		{ FAULT_LEAF_INC, { 0, 1, 0, 0, false } },
+		{ FAULT_RANK_INC, { 1, 0, 0, 0, false } },
+		{ FAULT_OLD_STATUS, { 1, 0, 0, 0, false } },
+		{ FAULT_NO_ASK, { 1, 1, 0, 0, false } },
+		{ FAULT_NO_UNKNOWN, { 0, 1, 0, 0, false } },
+		{ FAULT_ROOT_UNKNOWN, { 0, 0, 1, 0, false } },
+		{ FAULT_DISOWN, { 0, 1, 0, 0, false } },
 	};
 	int missed = 0;
 
@@ -724,16 +778,18 @@ static int explore_faults(void)
 int main(int argc, char **argv)
 {
 	static const struct restarts restarts[] = {
-		{ 1, 0, 0 }, { 0, 1, 0 }, { 0, 0, 1 }, { 1, 1, 0 },
-		{ 1, 0, 1 }, { 0, 1, 1 }, { 1, 1, 1 },
+		{ 1, 0, 0, 0, true },  { 0, 1, 0, 0, false }, { 0, 0, 1, 0, false },
+		{ 0, 0, 0, 1, false }, { 1, 0, 0, 1, true },  { 1, 1, 0, 0, true },
+		{ 0, 1, 0, 1, false }, { 0, 0, 1, 1, false }, { 1, 0, 1, 0, false },
+		{ 0, 1, 1, 0, false }, { 1, 1, 1, 0, false },
 	};
 	const size_t limit = argc > 1 ? strtoul(argv[1], NULL, 10) : LIMIT;
 	int failures = 0;
 
-	for (unsigned i = 0; i < 6; i++)
-		failures += explore_restarts(ranges_2_1, restarts[i], i < 3 ? SIZE_MAX : limit);
-	for (unsigned i = 0; i < 7; i++)
-		failures += explore_restarts(ranges_2_2, restarts[i], i < 2 ? SIZE_MAX : limit);
+	for (unsigned i = 0; i < 10; i++)
+		failures += explore_restarts(ranges_2_1, restarts[i], limit);
+	for (unsigned i = 0; i < 11; i++)
+		failures += explore_restarts(ranges_2_2, restarts[i], limit);
 	failures += explore_faults();
 	return failures != 0;
 }

@@ -28,8 +28,8 @@ static void tree_open_switch(struct tree *tree, unsigned sw, uint64_t inc)
 {
 	const struct pipe_params params = {
 		.jobs_max = 1,
-		.slots_max = WIRE_SE + 1,
-		.values_bytes = (size_t)(WIRE_SE + 1) * 2 * TREE_P,
+		.slots_max = WIRE_SE + TREE_SLOTS,
+		.values_bytes = (size_t)(WIRE_SE + TREE_SLOTS) * 2 * TREE_P,
 		.p_max = TREE_P,
 		.add = "scalar",
 		.leaf = sw != TREE_ROOT,
@@ -53,7 +53,9 @@ static void tree_open_switch(struct tree *tree, unsigned sw, uint64_t inc)
 void tree_open(struct tree *tree, unsigned nr_ranks, const struct wire_range ranges[TREE_LEAVES],
 	       const uint64_t inc[TREE_LEAVES])
 {
-	*tree = (struct tree){ .check = tree->check, .nr_ranks = nr_ranks };
+	*tree = (struct tree){ .check = tree->check,
+			       .shrinks = tree->shrinks,
+			       .nr_ranks = nr_ranks };
 	tree->now = (struct pipe_time){ .now_ns = AGG_MS, .wall_ms = 2 };
 	memcpy(tree->ranges, ranges, sizeof(tree->ranges));
 	for (unsigned sw = 0; sw < TREE_SWITCHES; sw++)
@@ -86,7 +88,7 @@ void tree_join(struct tree *tree, unsigned rank, uint64_t inc, uint64_t base)
 		.base = base,
 		.flags = tree->check ? WIRE_JOB_CHECK : 0,
 		.world = (uint16_t)tree->nr_ranks,
-		.slots = 1,
+		.slots = (uint16_t)tree_slots(tree, (unsigned)inc),
 		.p = TREE_P,
 		.port = tree_rank(rank).udp_port,
 		.nr_ports = 1,

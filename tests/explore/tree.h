@@ -15,12 +15,14 @@ enum {
 	TREE_LEAVES = 2,
 	TREE_RANKS_MAX = 4,
 	TREE_P = WIRE_P_MIN,
+	TREE_SLOTS = 2,
 };
 #define TREE_NAME "explored"
 
 struct tree {
 	unsigned nr_ranks;
-	bool check; /* the job has CHECK; set before tree_form() */
+	/* Set before tree_open(): the job has CHECK; a rank's first life wants 2 slots, its second 1. */
+	bool check, shrinks;
 	struct wire_range ranges[TREE_LEAVES];
 	void *mem[TREE_SWITCHES];
 	struct pipe *pipes[TREE_SWITCHES];
@@ -29,7 +31,7 @@ struct tree {
 	uint8_t buf[WIRE_HEADER + WIRE_BODY];
 };
 
-/* All three start; inc[l] is leaf l's.  Nothing in it is kept but `check`. */
+/* All three start; inc[l] is leaf l's.  Nothing in it is kept but those two. */
 void tree_open(struct tree *tree, unsigned nr_ranks, const struct wire_range ranges[TREE_LEAVES],
 	       const uint64_t inc[TREE_LEAVES]);
 void tree_close(struct tree *tree);
@@ -41,6 +43,11 @@ static inline unsigned tree_leaf_of(const struct tree *tree, unsigned rank)
 static inline struct job *tree_job(const struct tree *tree, unsigned sw)
 {
 	return &tree->pipes[sw]->agg.table.jobs[0];
+}
+/* How many data slots a rank wants in this life. */
+static inline unsigned tree_slots(const struct tree *tree, unsigned inc)
+{
+	return tree->shrinks && inc == 1 ? 2 : 1;
 }
 /* Addresses. */
 struct flow tree_rank(unsigned rank);

@@ -18,7 +18,7 @@ enum {
 	HANDLE = 77,		       /* at both leaves */
 	ROOT_HANDLE = 2,	       /* of the first epoch there */
 	ROUNDS = 60,		       /* of a network that loses nothing */
-	LIMIT = 130000,		       /* of states, of the larger explorations */
+	LIMIT = 100000,		       /* of states, of the larger explorations */
 	CHECKED = 8,		       /* every so many steps it is checked that a state says all */
 };
 
@@ -37,9 +37,12 @@ enum fault {
 
 struct packed_job {
 	uint8_t used, epoch, running, joined;
-	uint8_t inc[2];	 /* of the members: 0 none, else the life + 1 */
-	uint8_t members; /* root: how many; | 0x80: leaf 1 came first */
-	uint8_t lease, parent, last_epoch;
+	uint8_t inc[2];	  /* of the members: 0 none, else the life + 1 */
+	uint8_t members;  /* root: how many; | 0x80: leaf 1 came first */
+	uint8_t lease;	  /* data slots */
+	uint8_t slots[2]; /* root: that the members want */
+	uint8_t gone;	  /* bit per member that the network says is gone */
+	uint8_t parent, last_epoch;
 };
 
 struct packed_rank {
@@ -51,22 +54,24 @@ struct state {
 	struct packed_job jobs[TREE_SWITCHES];
 	uint8_t life[TREE_LEAVES];
 	struct packed_rank ranks[TREE_RANKS_MAX];
-	uint8_t rank_lives, leaf_lives, root_lives;	   /* restarts so far */
+	uint8_t rank_lives, leaf_lives, root_lives, gones; /* so far */
 	uint8_t entered[TREE_RANKS_MAX], ran[TREE_LEAVES]; /* bit per epoch */
-	uint8_t zero[3];
+	uint8_t zero;
 	uint8_t ends[TREE_LEAVES];    /* bit per base */
 	uint8_t disowns[TREE_LEAVES]; /* ENDs of a leaf without the job */
 	uint8_t unknown[TREE_LEAVES]; /* bit per epoch: the root's UNKNOWN */
 	uint8_t zeros[2];
-	uint32_t joins[TREE_RANKS_MAX], leaf_joins[TREE_LEAVES];
-	uint64_t told[TREE_RANKS_MAX], leaf_told[TREE_LEAVES];
+	uint32_t joins[TREE_RANKS_MAX];
+	/* By slots: that the leaf's ranks want; that the root's epoch has, or 1 as it forms. */
+	uint32_t leaf_joins[TREE_LEAVES][TREE_SLOTS];
+	uint64_t told[TREE_RANKS_MAX], leaf_told[TREE_LEAVES][TREE_SLOTS];
 };
 enum { STATE_KEY = offsetof(struct state, ends) };
 
 struct explorer {
 	const struct wire_range *ranges; /* of the leaves */
 	unsigned nr_ranks;
-	unsigned rank_restarts, leaf_restarts, root_restarts;
+	unsigned rank_restarts, leaf_restarts, root_restarts, gones;
 	size_t limit;
 	enum fault fault;
 	struct tree tree;

@@ -4,8 +4,11 @@
 
 #include <string.h>
 
-static void unpack_member(struct explorer *e, struct job *job, unsigned i, unsigned sw, uint8_t inc)
+static void unpack_member(struct explorer *e, struct job *job, unsigned i, unsigned sw,
+			  const struct packed_job *from)
 {
+	const uint8_t inc = from->inc[i];
+	const unsigned slots = sw == TREE_ROOT ? from->slots[i] : tree_slots(&e->tree, inc);
 	struct wire_range range = job->members[i].range;
 	struct flow flow = sw == TREE_ROOT ? tree_switch(1) : tree_rank(range.first);
 
@@ -16,7 +19,7 @@ static void unpack_member(struct explorer *e, struct job *job, unsigned i, unsig
 						       .heard_ns = e->tree.now.now_ns,
 						       .flow = flow,
 						       .nr_ports = 1,
-						       .slots = 1,
+						       .slots = (uint16_t)slots,
 						       .p = TREE_P,
 						       .range = range };
 }
@@ -57,13 +60,14 @@ void unpack_job(struct explorer *e, const struct state *s, unsigned sw)
 			job_set_parent(table, job, ROOT_HANDLE);
 	}
 	for (unsigned i = 0; i < job->nr_members; i++)
-		unpack_member(e, job, i, sw, from->inc[i]);
+		unpack_member(e, job, i, sw, from);
 	job->joined = from->joined;
 	job->running = from->running;
+	job->gone = from->gone;
 	if (job->tree && job->running)
 		job->all = job->joined;
 	if (from->lease)
-		job_lease(table, job, TREE_P, 1);
+		job_lease(table, job, TREE_P, from->lease);
 }
 
 static void pack(struct explorer *e, struct state *s, unsigned sw)
@@ -81,8 +85,11 @@ static void pack(struct explorer *e, struct state *s, unsigned sw)
 	to->joined = (uint8_t)job->joined;
 	for (unsigned i = 0; i < job->nr_members && i < 2; i++)
 		to->inc[i] = (uint8_t)job->members[i].inc;
-	to->lease = job->lease_nr > 0;
+	to->lease = job->lease_nr ? (uint8_t)(job->lease_nr - WIRE_SE) : 0;
+	to->gone = (uint8_t)job->gone;
 	if (sw == TREE_ROOT) {
+		for (unsigned i = 0; i < job->nr_members && i < 2; i++)
+			to->slots[i] = (uint8_t)job->members[i].slots;
 		to->members = (uint8_t)job->nr_members;
 		if (job->nr_members && job->members[0].range.first == e->ranges[1].first)
 			to->members |= 0x80;
@@ -143,7 +150,7 @@ void unpack_rank(struct explorer *e, const struct state *s, unsigned rank)
 		.inc = from->life + 1U,
 		.rank = (uint16_t)rank,
 		.world = (uint16_t)e->nr_ranks,
-		.slots = 1,
+		.slots = (uint16_t)tree_slots(&e->tree, from->life + 1U),
 		.p = TREE_P,
 		.port = tree_rank(rank).udp_port,
 		.nr_ports = 1,

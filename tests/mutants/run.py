@@ -46,10 +46,10 @@ CHECKS = [
     (EXPLORER, "slots", "tests/explore/explore_slot", [], SLOTS),
     (EXPLORER, "trees", "tests/explore/explore_tree", [], TREES),
     (EXPLORER, "memory", "tests/explore/explore_memory", [], MEMORY),
-    (EXPLORER, "joins", "tests/explore/explore_join", [], FORMING),
+    (EXPLORER, "joins", "tests/explore/explore_join", ["3000"], FORMING),
     (SIMULATOR, "simulator", "tests/sim/sim", ["--brief", "--seeds", SEEDS],
      (SWITCH, HOST + "core/", PROTO)),
-    (EXPLORER, "tree joins", "tests/explore/explore_tree_join", ["10000"], FORMING),
+    (EXPLORER, "tree joins", "tests/explore/explore_tree_join", ["30000"], FORMING),
     (EXPLORER, "lanes", "tests/explore/explore_lanes", [], SLOTS),
     (OTHER, "second implementation", "tests/second/driver", ["12000"], (SWITCH, PROTO)),
 ] + [(OTHER, name, "tests/unit/" + name, [], paths) for name, paths in (
@@ -137,6 +137,12 @@ def read_rules(path):
     return rules
 
 
+def read_seeds(path):
+    """Of the simulator's runs that have shown something, those without a mutant of its own."""
+    with open(path, encoding="utf-8") as file:
+        return [line.split()[0] for line in file if re.match(r"\d+\s+-\s", line)]
+
+
 class Workshop:
     """A copy of the tree, built once, in which one file at a time is broken."""
 
@@ -153,6 +159,7 @@ class Workshop:
                     shutil.copytree(source, to, symlinks=True)
                 else:
                     shutil.copy2(source, to)
+        self.past = read_seeds(os.path.join(folder, "tests", "sim", "seeds.txt"))
         self.checks = [c for c in CHECKS if c[0] in kinds
                        and os.path.exists(os.path.join(folder, c[2] + ".c"))]
 
@@ -170,10 +177,20 @@ class Workshop:
     def fails(self, check, limit_s):
         """How the check finds fault with what is built, or nothing; a crash is one, too."""
         program = os.path.join(self.tree, BUILD, check[2])
-        command, env = [program] + check[3], dict(os.environ)
+        commands, env = [[program] + check[3]], dict(os.environ)
+        if check[0] == SIMULATOR:
+            commands += [[program, "--brief", "--seed", seed] for seed in self.past]
         if check[2].endswith("driver"):
-            command = [sys.executable, "tests/second/second.py"] + check[3]
+            commands = [[sys.executable, "tests/second/second.py"] + check[3]]
             env["SECOND_DRIVER"] = program
+        for command in commands:
+            how = self.finds(check, command, env, limit_s)
+            if how:
+                return how
+        return ""
+
+    def finds(self, check, command, env, limit_s):
+        """The same, for one run of it."""
         try:
             ran = subprocess.run(command, cwd=self.tree, stdout=subprocess.PIPE,
                                  stderr=subprocess.STDOUT, timeout=limit_s, env=env,
