@@ -147,6 +147,18 @@ static void send_end(struct explorer *e, unsigned leaf, unsigned base, bool diso
 	      wire_status_build(e->tree.buf, &msg, &body, WIRE_BODY));
 }
 
+/* A leaf takes its ranks out of what the root forms. */
+static void send_leave(struct explorer *e, unsigned leaf)
+{
+	const struct wire_msg msg = { .type = WIRE_LEAVE,
+				      .job = ROOT_HANDLE,
+				      .wid = e->ranges[leaf].first };
+
+	wire_build(e->tree.buf, &msg);
+	memset(e->tree.buf + WIRE_HEADER, 0, WIRE_PAD);
+	input(e, TREE_ROOT, tree_switch(leaf + 1), WIRE_HEADER + WIRE_PAD);
+}
+
 static void send_keepalive(struct explorer *e, unsigned rank)
 {
 	const struct wire_msg msg = { .type = WIRE_KEEPALIVE,
@@ -244,6 +256,8 @@ static void sent_up(struct explorer *e, struct state *s, unsigned leaf, const st
 			s->disowns[leaf] |= (uint8_t)(1 << msg->epoch);
 		else
 			s->ends[leaf] |= (uint8_t)(1 << msg->epoch);
+	} else if (msg->type == WIRE_LEAVE && msg->epoch == 0) {
+		s->leaving |= (uint8_t)(1 << leaf);
 	} else if (msg->type != WIRE_KEEPALIVE) {
 		/* Questions are a move of their own, possible at any time. */
 		e->violation = "a leaf sends what it should not";
@@ -308,7 +322,8 @@ static void prune(const struct explorer *e, struct state *s)
 	for (unsigned leaf = 0; leaf < TREE_LEAVES; leaf++) {
 		const struct packed_job *job = &s->jobs[leaf + 1];
 
-		if (job->used && s->leaf_lives == e->leaf_restarts && e->root_restarts == 0)
+		if (job->used && s->leaf_lives == e->leaf_restarts && s->gones == e->gones &&
+		    e->root_restarts == 0)
 			s->ran[leaf] &= (uint8_t) ~((1U << job->epoch) - 1);
 	}
 }
@@ -494,6 +509,9 @@ static void expand_rank(struct explorer *e, const struct state *from, unsigned r
 		pipe_gone(e->tree.pipes[leaf + 1], tree_rank(rank).ip, tree_rank(rank).udp_port,
 			  &e->tree.now);
 		settle(e, &s, leaf + 1);
+		/* Nobody is left of those that it waited for: what comes is another life. */
+		if (!s.jobs[leaf + 1].used && ++s.life[leaf] >= LIFE_MAX)
+			e->violation = "a leaf forgets again and again";
 		reached(e, &s);
 	}
 	if (from->rank_lives < e->rank_restarts && from->ranks[rank].life == 0 && !e->again) {
@@ -549,6 +567,14 @@ static void expand_leaf_up(struct explorer *e, const struct state *from, unsigne
 		expand_leaf_joins(e, from, leaf, slots);
 	expand_leaf_ends(e, from, leaf, from->ends[leaf] & ~e->tried.ends[leaf], false);
 	expand_leaf_ends(e, from, leaf, from->disowns[leaf] & ~e->tried.disowns[leaf], true);
+	if ((from->leaving >> leaf & 1) && !e->again && !e->violation) {
+		memcpy(&s, from, sizeof(s));
+		s.leaving &= (uint8_t) ~(1 << leaf);
+		unpack_job(e, &s, TREE_ROOT);
+		send_leave(e, leaf);
+		settle(e, &s, TREE_ROOT);
+		reached(e, &s);
+	}
 	if (e->again)
 		return;
 	if (job->used && job->running && !e->violation) {

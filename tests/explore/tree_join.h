@@ -56,7 +56,7 @@ struct state {
 	struct packed_rank ranks[TREE_RANKS_MAX];
 	uint8_t rank_lives, leaf_lives, root_lives, gones; /* so far */
 	uint8_t entered[TREE_RANKS_MAX], ran[TREE_LEAVES]; /* bit per epoch */
-	uint8_t zero;
+	uint8_t leaving; /* bit per leaf: its LEAVE is on its way, once; for ever would be without end */
 	uint8_t ends[TREE_LEAVES];    /* bit per base */
 	uint8_t disowns[TREE_LEAVES]; /* ENDs of a leaf without the job */
 	uint8_t unknown[TREE_LEAVES]; /* bit per epoch: the root's UNKNOWN */

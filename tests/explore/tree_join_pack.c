@@ -106,10 +106,11 @@ static void pack(struct explorer *e, struct state *s, unsigned sw)
 static void forget(struct job *job)
 {
 	memset(&job->last, 0, sizeof(job->last));
+	memset(&job->want, 0, sizeof(job->want));
 	job->since_ns = 0;
 	for (unsigned i = 0; i < WIRE_WORLD_MAX; i++) {
 		if (job->members[i].inc == 0)
-			job->members[i].range = (struct wire_range){ 0, 0 };
+			memset(&job->members[i], 0, sizeof(job->members[i]));
 		job->members[i].heard_ns = 0;
 	}
 	job->up.join_ns = job->up.ask_ns = job->up.end_ns = job->up.probe_ns = 0;
