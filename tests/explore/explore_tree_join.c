@@ -50,127 +50,6 @@ static unsigned status_bit(unsigned epoch, bool running, unsigned inc)
 
 /* --- Steps ----------------------------------------------------------------------------------- */
 
-/* Wall clocks: the root always has one more epoch to give; a leaf's says its handle. */
-static void input(struct explorer *e, unsigned sw, struct flow from, size_t len)
-{
-	uint64_t last = e->tree.pipes[TREE_ROOT]->agg.last_epoch;
-	struct job_table *table = &e->tree.pipes[sw]->agg.table;
-	struct job *job = &table->jobs[0];
-
-	e->tree.now.wall_ms = sw == TREE_ROOT ? (last < 2 ? 2 : last + 1) : HANDLE;
-	tree_input(&e->tree, sw, from, len);
-	/* A restarted root's job may get the same handle, which tells its lives apart least. */
-	if (sw == TREE_ROOT && job->used && job->handle != ROOT_HANDLE) {
-		table->by_handle[ROOT_HANDLE] = table->by_handle[job->handle];
-		table->by_handle[job->handle] = 0;
-		job->handle = ROOT_HANDLE;
-	}
-}
-
-/* What the root has told, of an epoch with so many slots. */
-static void send_status(struct explorer *e, unsigned leaf, unsigned bit, unsigned slots)
-{
-	const unsigned epoch = bit / STATUSES, inc = bit % (LIFE_MAX + 1);
-	const bool running = bit / (LIFE_MAX + 1) % 2;
-	const struct wire_msg msg = { .type = WIRE_STATUS,
-				      .job = ROOT_HANDLE,
-				      .epoch = epoch,
-				      .wid = e->ranges[leaf].first };
-	struct wire_status status = { .state = running ? WIRE_RUNNING : WIRE_FORMING,
-				      .key = wire_job_key(TREE_NAME),
-				      .inc = inc,
-				      .p = TREE_P,
-				      .slots = (uint16_t)slots };
-
-	if (e->fault == FAULT_LEAF_INC)
-		status.inc = tree_job(&e->tree, leaf + 1)->up.inc;
-	input(e, leaf + 1, tree_switch(TREE_ROOT),
-	      wire_status_build(e->tree.buf, &msg, &status, WIRE_BODY));
-}
-
-static void send_unknown(struct explorer *e, unsigned leaf, unsigned epoch)
-{
-	const struct wire_msg msg = { .type = WIRE_STATUS,
-				      .job = ROOT_HANDLE,
-				      .epoch = epoch,
-				      .wid = e->ranges[leaf].first };
-	const struct wire_status status = { .state = WIRE_UNKNOWN };
-
-	input(e, leaf + 1, tree_switch(TREE_ROOT),
-	      wire_status_build(e->tree.buf, &msg, &status, WIRE_PAD));
-}
-
-/* A leaf asks about the epoch it runs. */
-static void send_probe(struct explorer *e, unsigned leaf, unsigned epoch)
-{
-	const struct wire_msg msg = { .type = WIRE_KEEPALIVE,
-				      .job = ROOT_HANDLE,
-				      .epoch = epoch,
-				      .wid = e->ranges[leaf].first };
-
-	wire_build(e->tree.buf, &msg);
-	memset(e->tree.buf + WIRE_HEADER, 0, WIRE_BODY);
-	input(e, TREE_ROOT, tree_switch(leaf + 1), WIRE_HEADER + WIRE_BODY);
-}
-
-/* What a leaf's life says to the root for all its ranks. */
-static void send_leaf_join(struct explorer *e, unsigned leaf, unsigned bit, unsigned slots,
-			   bool ask)
-{
-	const struct wire_join join = {
-		.inc = bit / EPOCHS + 1,
-		.base = bit % EPOCHS,
-		.world = (uint16_t)e->nr_ranks,
-		.slots = (uint16_t)slots,
-		.p = TREE_P,
-		.port = WIRE_PORT,
-		.nr_ports = 1,
-		.ranks = e->ranges[leaf].nr,
-		.name = TREE_NAME,
-	};
-	size_t len = ask ? wire_ask_build(e->tree.buf, e->ranges[leaf].first, &join)
-			 : wire_join_build(e->tree.buf, e->ranges[leaf].first, &join);
-
-	input(e, TREE_ROOT, tree_switch(leaf + 1), len);
-}
-
-/* disowns: that of a leaf which does not know the job. */
-static void send_end(struct explorer *e, unsigned leaf, unsigned base, bool disowns)
-{
-	const struct wire_msg msg = {
-		.type = WIRE_END, .job = ROOT_HANDLE, .epoch = base, .wid = e->ranges[leaf].first
-	};
-	const struct wire_status body = { .state = disowns ? WIRE_UNKNOWN : 0,
-					  .cause = WIRE_CAUSE_RESTARTED };
-
-	input(e, TREE_ROOT, tree_switch(leaf + 1),
-	      wire_status_build(e->tree.buf, &msg, &body, WIRE_BODY));
-}
-
-/* A leaf takes its ranks out of what the root forms. */
-static void send_leave(struct explorer *e, unsigned leaf)
-{
-	const struct wire_msg msg = { .type = WIRE_LEAVE,
-				      .job = ROOT_HANDLE,
-				      .wid = e->ranges[leaf].first };
-
-	wire_build(e->tree.buf, &msg);
-	memset(e->tree.buf + WIRE_HEADER, 0, WIRE_PAD);
-	input(e, TREE_ROOT, tree_switch(leaf + 1), WIRE_HEADER + WIRE_PAD);
-}
-
-static void send_keepalive(struct explorer *e, unsigned rank)
-{
-	const struct wire_msg msg = { .type = WIRE_KEEPALIVE,
-				      .job = HANDLE,
-				      .epoch = e->sessions[rank].epoch,
-				      .wid = (uint16_t)rank };
-
-	wire_build(e->tree.buf, &msg);
-	memset(e->tree.buf + WIRE_HEADER, 0, WIRE_BODY);
-	input(e, tree_leaf_of(&e->tree, rank) + 1, tree_rank(rank), WIRE_HEADER + WIRE_BODY);
-}
-
 /* A STATUS at a rank, which starts over whenever it must. */
 static void rank_takes(struct explorer *e, struct state *s, unsigned rank,
 		       const struct wire_msg *msg)
@@ -397,7 +276,8 @@ static void carry(struct explorer *e, struct state *s)
 				rank_takes(e, s, msg.wid, &msg);
 			} else if (!carry_loses(e, sw, &msg)) {
 				memcpy(e->tree.buf, buf, len);
-				input(e, to.ip - tree_switch(TREE_ROOT).ip, tree_switch(sw), len);
+				join_input(e, to.ip - tree_switch(TREE_ROOT).ip, tree_switch(sw),
+					   len);
 			}
 		}
 	}
@@ -437,7 +317,7 @@ static bool converges(struct explorer *e, const struct state *from)
 		e->tree.now.now_ns += 100 * AGG_MS;
 		len = session_output(&e->sessions[rank], e->tree.buf, e->tree.now.now_ns, &event);
 		if (len)
-			input(e, tree_leaf_of(&e->tree, rank) + 1, tree_rank(rank), len);
+			join_input(e, tree_leaf_of(&e->tree, rank) + 1, tree_rank(rank), len);
 		else
 			send_keepalive(e, rank);
 		carry(e, &s);

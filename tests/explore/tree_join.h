@@ -87,6 +87,22 @@ struct explorer {
 	const char *violation; /* NULL: none yet */
 };
 
+/* Messages that arrive at a switch.  bit: of what was told, or of a JOIN. */
+/* Wall clocks: the root always has one more epoch to give; a leaf's says its handle. */
+void join_input(struct explorer *e, unsigned sw, struct flow from, size_t len);
+/* What the root has told, of an epoch with so many slots. */
+void send_status(struct explorer *e, unsigned leaf, unsigned bit, unsigned slots);
+void send_unknown(struct explorer *e, unsigned leaf, unsigned epoch);
+/* A leaf asks about the epoch it runs. */
+void send_probe(struct explorer *e, unsigned leaf, unsigned epoch);
+/* What a leaf's life says to the root for all its ranks. */
+void send_leaf_join(struct explorer *e, unsigned leaf, unsigned bit, unsigned slots, bool ask);
+/* disowns: that of a leaf which does not know the job. */
+void send_end(struct explorer *e, unsigned leaf, unsigned base, bool disowns);
+/* A leaf takes its ranks out of what the root forms. */
+void send_leave(struct explorer *e, unsigned leaf);
+void send_keepalive(struct explorer *e, unsigned rank);
+
 /* Switch sw becomes what the state says it is, and the other way round. */
 void unpack_job(struct explorer *e, const struct state *s, unsigned sw);
 /* Checks now and then that nothing that mattered was left out. */
