@@ -294,6 +294,7 @@ check-e2e: all $(E2E_PROG)  ## end-to-end tests; as root they also run as an ord
 	@$(CHECK) $(E2E:%=e2e:%)
 check-kill: all $(E2E_PROG)  ## worker, leaf and root killed, stopped, cut off: a table (3 minutes)
 	@tests/e2e/kill.sh $(B) all
+check-mutants:  ## the list of mutants: one for each rule, its text in its file (check-proof runs them)
 .PHONY: $(STYLE:%=check-%)
 $(STYLE:%=check-%): check-%: all
 	@$(STYLE_ENV) tests/style/$*.sh $(B)

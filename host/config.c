@@ -301,8 +301,7 @@ int config_set(struct tally_config *config, const char *key, const char *value,
 {
 	struct config scratch;
 	struct config_text text = { .value = value, .source = "tally_config_set" };
-	const struct config_option *guess;
-	char *copy;
+	char hint[CONFIG_HINT], *copy;
 
 	if (!key || !value)
 		return config_fail(error, "tally_config_set: key and value must not be NULL");
@@ -319,10 +318,8 @@ int config_set(struct tally_config *config, const char *key, const char *value,
 		config->set[i] = copy;
 		return 0;
 	}
-	guess = config_guess(key);
-	return config_fail(error, "unknown option \"%s\"%s%s%s; tally(7) lists them", key,
-			   guess ? ": did you mean \"" : "", guess ? guess->key : "",
-			   guess ? "\"?" : "");
+	return config_fail(error, "unknown option \"%s\"%s; tally(7) lists them", key,
+			   config_hint(key, false, hint));
 }
 
 void config_clear(struct tally_config *config)

@@ -53,33 +53,63 @@ static unsigned config_distance(const char *a, const char *b)
 	return row[nb];
 }
 
-const struct config_option *config_guess(const char *name)
+/* How many letters both begin with. */
+static unsigned config_prefix(const char *a, const char *b)
+{
+	unsigned n = 0;
+
+	while (a[n] && toupper((unsigned char)a[n]) == toupper((unsigned char)b[n]))
+		n++;
+	return n;
+}
+
+unsigned config_guess(const char *name, const struct config_option *guess[CONFIG_GUESSES])
 {
 	size_t nr;
-	const struct config_option *options = config_options(&nr), *guess = NULL;
-	unsigned best = CONFIG_GUESS;
+	const struct config_option *options = config_options(&nr);
+	unsigned best = CONFIG_GUESS, longest = 0, found = 0;
 
 	if (strncasecmp(name, "TALLY_", 6) == 0)
 		name += 6;
 	for (size_t i = 0; i < nr; i++) {
-		unsigned distance = config_distance(name, options[i].key);
+		const unsigned distance = config_distance(name, options[i].key),
+			       prefix = config_prefix(name, options[i].key);
 
 		/* Half of the letters must be right. */
-		if (distance < best && 2 * distance <= strlen(options[i].key)) {
-			best = distance;
-			guess = &options[i];
-		}
+		if (distance >= CONFIG_GUESS || 2 * distance > strlen(options[i].key) ||
+		    distance > best || (distance == best && prefix < longest))
+			continue;
+		if (distance < best || prefix > longest)
+			found = 0;
+		best = distance;
+		longest = prefix;
+		if (found < CONFIG_GUESSES)
+			guess[found++] = &options[i];
 	}
-	return guess;
+	return found;
+}
+
+const char *config_hint(const char *name, bool env, char out[CONFIG_HINT])
+{
+	const struct config_option *guess[CONFIG_GUESSES];
+	const unsigned nr = config_guess(name, guess);
+	const char *quote = env ? "" : "\"";
+	int len = 0;
+
+	out[0] = '\0';
+	for (unsigned i = 0; i < nr; i++)
+		len += snprintf(out + len, CONFIG_HINT - (size_t)len, "%s%s%s%s%s",
+				i ? " or " : ": did you mean ", quote,
+				env ? guess[i]->env : guess[i]->key, quote, i + 1 < nr ? "" : "?");
+	return out;
 }
 
 void config_unknown(void (*warn)(const char *text))
 {
-	char text[256], name[128];
+	char text[256], name[128], hint[CONFIG_HINT];
 
 	for (char **at = environ; at && *at; at++) {
 		const char *equals = strchr(*at, '=');
-		const struct config_option *guess;
 		size_t len = equals ? (size_t)(equals - *at) : strlen(*at);
 
 		if (strncmp(*at, "TALLY_", 6) != 0 || len >= sizeof(name) ||
@@ -87,9 +117,8 @@ void config_unknown(void (*warn)(const char *text))
 			continue;
 		memcpy(name, *at, len);
 		name[len] = '\0';
-		guess = config_guess(name);
-		snprintf(text, sizeof(text), "unknown variable %s is ignored%s%s%s", name,
-			 guess ? ": did you mean " : "", guess ? guess->env : "", guess ? "?" : "");
+		snprintf(text, sizeof(text), "unknown variable %s is ignored%s", name,
+			 config_hint(name, true, hint));
 		warn(text);
 	}
 }
@@ -111,7 +140,7 @@ static int config_file_line(struct config_file *file, char *line, unsigned numbe
 			    struct config_error *error)
 {
 	char *name = config_trim(line), *equals = strchr(name, '='), *value;
-	const struct config_option *guess;
+	char hint[CONFIG_HINT];
 	int i;
 
 	if (!*name || *name == '#')
@@ -126,10 +155,8 @@ static int config_file_line(struct config_file *file, char *line, unsigned numbe
 	value = config_trim(equals + 1);
 	i = config_find_env(name, strlen(name));
 	if (i < 0) {
-		guess = config_guess(name);
-		snprintf(error->text, sizeof(error->text),
-			 "%.256s:%u: unknown variable %.64s%s%s%s", file->path, number, name,
-			 guess ? ": did you mean " : "", guess ? guess->env : "", guess ? "?" : "");
+		snprintf(error->text, sizeof(error->text), "%.256s:%u: unknown variable %.64s%s",
+			 file->path, number, name, config_hint(name, true, hint));
 		return -1;
 	}
 	free(file->values[i]);

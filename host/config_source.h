@@ -25,8 +25,11 @@ void config_file_free(struct config_file *file);
 
 /* The index of an option by its variable, -1: unknown. */
 int config_find_env(const char *name, size_t len);
-/* The option whose variable looks most like name, NULL if none does. */
-const struct config_option *config_guess(const char *name);
+enum { CONFIG_GUESSES = 2, CONFIG_HINT = 160 };
+/* The options that look most like name, of these the ones with the longest common beginning; returns how many. */
+unsigned config_guess(const char *name, const struct config_option *guess[CONFIG_GUESSES]);
+/* ": did you mean TALLY_SLOTS?", or its key in quotes; "" if nothing looks like name. */
+const char *config_hint(const char *name, bool env, char out[CONFIG_HINT]);
 
 /* What launchers say. */
 struct config_launch {

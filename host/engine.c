@@ -103,9 +103,10 @@ static void engine_result(struct engine *engine, const struct wire_msg *msg)
 		return;
 	case COLL_MISMATCH:
 		snprintf(engine->text, ENGINE_TEXT,
-			 "ranks disagree on operation %u: its descriptor came back changed; every rank calls "
+			 "ranks disagree on operation %u: its descriptor came back changed%s; every rank calls "
 			 "tally_rejoin() and goes on from a step they agree on",
-			 coll_desc(engine->coll, chunk.op)->opno);
+			 coll_desc(engine->coll, chunk.op)->opno,
+			 failure_corruption(&engine->config));
 		engine_break(engine, TALLY_MISMATCH, WIRE_CAUSE_MISMATCH);
 		return;
 	case COLL_BROKEN:

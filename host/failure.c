@@ -10,9 +10,15 @@
 #include "host/include/tally.h"
 #include "proto/print.h"
 
-enum { FAILURE_RANKS = 256, FAILURE_VALUE = 48, FAILURE_SWITCH = 160 };
+enum { FAILURE_RANKS = 256, FAILURE_VALUE = 48, FAILURE_SWITCH = 160, FAILURE_HINT = 192 };
 
-#define FAILURE_REJOIN "; every rank calls tally_rejoin() and goes on from a step they agree on"
+#define FAILURE_GO_ON " calls tally_rejoin() and goes on from a step they agree on"
+#define FAILURE_REJOIN "; every rank" FAILURE_GO_ON
+#define FAILURE_REPLACED "; every other rank" FAILURE_GO_ON
+#define FAILURE_RESTART "; start it again, then every rank calls tally_rejoin()"
+#define FAILURE_REPLACE "; start it again, then every other rank calls tally_rejoin()"
+/* A rank or a switch. */
+#define FAILURE_REVIVE "; start it again, then every rank that still runs calls tally_rejoin()"
 
 static int failure_say(const struct failure *failure, int status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -162,6 +168,11 @@ static bool failure_differ(const struct wire_desc *a, const struct wire_desc *b,
 	return false;
 }
 
+const char *failure_corruption(const struct config *config)
+{
+	return config->check ? "" : ", or packets were corrupted on the way: TALLY_CHECK=1 tells";
+}
+
 static int failure_mismatch(const struct failure *failure, const struct wire_status *status)
 {
 	static const uint8_t none[WIRE_DESC];
@@ -178,8 +189,9 @@ static int failure_mismatch(const struct failure *failure, const struct wire_sta
 	if (!differ)
 		return failure_say(
 			failure, TALLY_MISMATCH,
-			"ranks disagree on %s: rank %u sent something else than rank %u" FAILURE_REJOIN,
-			failure->op ? failure->op : "an operation", status->wid_a, status->wid_b);
+			"ranks disagree on %s: rank %u sent something else than rank %u%s" FAILURE_REJOIN,
+			failure->op ? failure->op : "an operation", status->wid_a, status->wid_b,
+			failure_corruption(failure->config));
 	if (a.collective == b.collective)
 		snprintf(what, sizeof(what), "%s %" PRIu32, failure_collective(a.collective),
 			 a.opno);
@@ -256,7 +268,6 @@ static int failure_other(const struct failure *failure, const struct wire_status
 /* To its parent a leaf whose process is gone is a member that is gone, and goes by its first rank. */
 static int failure_gone(const struct failure *failure, unsigned rank)
 {
-	const char *remedy = "; start it again, then every rank calls tally_rejoin()";
 	const struct config *config = failure->config;
 	char a[FAILURE_VALUE], sw[FAILURE_SWITCH];
 	bool first;
@@ -266,10 +277,10 @@ static int failure_gone(const struct failure *failure, unsigned rank)
 	first = config->ranges.nr && rank == config_own_range(config).first;
 	if (first && rank == config->rank)
 		return failure_say(failure, TALLY_PEER, "%s is gone, or was for a while%s", sw,
-				   remedy);
+				   FAILURE_RESTART);
 	if (first)
 		return failure_say(failure, TALLY_PEER, "%s, or %s, is gone: no process answers%s",
-				   a, sw, remedy);
+				   a, sw, FAILURE_REVIVE);
 	if (rank == config->rank)
 		return failure_say(
 			failure, TALLY_PEER,
@@ -278,12 +289,14 @@ static int failure_gone(const struct failure *failure, unsigned rank)
 	if (config->ranges.nr && !failure_bit(config, rank))
 		return failure_say(failure, TALLY_PEER,
 				   "%s, or the switch it is behind, is gone: no process answers%s",
-				   a, remedy);
-	return failure_say(failure, TALLY_PEER, "%s died: its process is gone%s", a, remedy);
+				   a, FAILURE_REVIVE);
+	return failure_say(failure, TALLY_PEER, "%s died: its process is gone%s", a,
+			   FAILURE_REPLACE);
 }
 
 static int failure_cause(const struct failure *failure, const struct wire_status *status)
 {
+	const bool tree = failure->config->ranges.nr > 0;
 	char a[FAILURE_VALUE], sw[FAILURE_SWITCH];
 
 	failure_rank(failure, status->wid_a, a);
@@ -301,7 +314,7 @@ static int failure_cause(const struct failure *failure, const struct wire_status
 					   FAILURE_REJOIN);
 		return failure_say(failure, TALLY_PEER,
 				   "%s restarted: another process joined in its place%s", a,
-				   FAILURE_REJOIN);
+				   FAILURE_REPLACED);
 	case WIRE_CAUSE_GONE:
 		return failure_gone(failure, status->wid_a);
 	case WIRE_CAUSE_SILENT:
@@ -318,8 +331,10 @@ static int failure_cause(const struct failure *failure, const struct wire_status
 		return failure_say(failure, TALLY_PROTOCOL, "the epoch's 2^31 rounds are used up%s",
 				   FAILURE_REJOIN);
 	case WIRE_CAUSE_RESET:
-		return failure_say(failure, TALLY_PROTOCOL, "job %s was reset at %s%s",
-				   failure->config->job, sw, FAILURE_REJOIN);
+		/* In a tree it may have been at any of the switches. */
+		return failure_say(failure, TALLY_PROTOCOL, "job %s was reset by an operator%s%s%s",
+				   failure->config->job, tree ? "" : " at ", tree ? "" : sw,
+				   FAILURE_REJOIN);
 	case WIRE_CAUSE_CORRUPTED:
 		return failure_say(
 			failure, TALLY_PROTOCOL,
@@ -390,8 +405,8 @@ static int failure_missing(const struct failure *failure, const struct wire_stat
 	const uint64_t all = nr >= 64 ? UINT64_MAX : (UINT64_C(1) << nr) - 1;
 	const uint64_t never = all & ~(status->joined | failure->joined);
 	const uint64_t missing = never ? never : all & ~status->joined;
-	char ranks[FAILURE_RANKS], sw[FAILURE_SWITCH];
-	const char *hint = "";
+	const bool many = missing ? missing & (missing - 1) : failure->awaited.nr > 1;
+	char ranks[FAILURE_RANKS], sw[FAILURE_SWITCH], hint[FAILURE_HINT];
 
 	if (!failure_whom(failure, missing, ranks))
 		return failure_say(
@@ -401,9 +416,14 @@ static int failure_missing(const struct failure *failure, const struct wire_stat
 			"address",
 			failure->config->job, failure_switch(failure, sw), seconds);
 	if (!failure->config->sw.named)
-		hint = ": no TALLY_SWITCH is set, so the switch is the one inside this process, which only its own "
-		       "threads reach; set TALLY_SWITCH to a switch that all ranks reach";
-	return failure_say(failure, TALLY_TIMEOUT, "job %s: %s did not join within %.1f s%s",
+		snprintf(hint, sizeof(hint),
+			 "no TALLY_SWITCH is set, so the switch is the one inside this process, which only its own "
+			 "threads reach; set TALLY_SWITCH to a switch that all ranks reach");
+	else
+		snprintf(hint, sizeof(hint), "start %s with the same TALLY_JOB, TALLY_SIZE and %s",
+			 many ? "them" : "it",
+			 failure->config->ranges.nr ? "tree of switches" : "TALLY_SWITCH");
+	return failure_say(failure, TALLY_TIMEOUT, "job %s: %s did not join within %.1f s: %s",
 			   failure->config->job, ranks, seconds, hint);
 }
 

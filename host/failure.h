@@ -35,6 +35,9 @@ struct wire_range failure_awaited(const struct wire_status *status);
  */
 bool failure_is_above(const struct session *session, const struct wire_msg *msg);
 
+/* A remark on ranks that disagree, as packets that were corrupted look the same; "" where they are found. */
+const char *failure_corruption(const struct config *config);
+
 /* An epoch was ended by the switch's word.  Returns a negative enum tally_status. */
 int failure_over(const struct failure *failure, const struct wire_status *status);
 /* Joining failed. */

@@ -37,7 +37,9 @@ void ctl_reset(struct ctl_call *call)
 		return;
 	}
 	if (!do_find(call->node, name)) {
-		ctl_refuse(call, "there is no job \"%.64s\"", name);
+		ctl_refuse(call,
+			   "there is no job \"%.64s\": tallyctl show jobs lists those there are",
+			   name);
 		return;
 	}
 	pipe_reset(lcore->pipe, name, epoch, &lcore->now);

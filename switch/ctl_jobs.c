@@ -225,7 +225,8 @@ static const struct job *jobs_find(struct ctl_call *call, const char *name)
 		if (job && strcmp(job->name, name) == 0)
 			return job;
 	}
-	ctl_refuse(call, "there is no job \"%.64s\"", name);
+	ctl_refuse(call, "there is no job \"%.64s\": tallyctl show jobs lists those there are",
+		   name);
 	return NULL;
 }
 

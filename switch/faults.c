@@ -354,7 +354,8 @@ int faults_apply(struct lcore *lcore, const char *text, struct port_error *err)
 			faults_change(lcore, p, &p->out, &change);
 		return 0;
 	}
-	return port_fail(err, "there is no port %u", change.number);
+	return port_fail(err, "there is no port %u: tallyctl show ports lists those there are",
+			 change.number);
 }
 
 void faults_print(const struct lcore *lcore, unsigned port_index, bool out, char *buf, size_t size)

@@ -59,7 +59,8 @@ static void lcore_count_jobs(struct lcore *lcore)
 			continue;
 		lcore->handles[job->handle / 8] |= (uint8_t)(1 << job->handle % 8);
 		lcore->nr_jobs++;
-		log_line(LOG_INFO, "job \"%s\" of %u ranks", job->name, job->world);
+		log_line(LOG_INFO, "job \"%s\" of %u rank%s", job->name, job->world,
+			 job->world == 1 ? "" : "s");
 	}
 }
 

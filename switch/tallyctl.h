@@ -40,6 +40,8 @@ bool field_true(const json_t *object, const char *key);
 void field_ranks(const json_t *object, const char *key, char text[TALLYCTL_TEXT]);
 size_t field_nr_ranks(const json_t *object, const char *key);
 /* A wall clock in ms as local time. */
+/* "1:loss=5%,dir=in" without port and direction, which have columns of their own; "none". */
+void field_faults(const json_t *one, char text[TALLYCTL_TEXT]);
 void field_time(const json_t *object, const char *key, char text[TALLYCTL_TEXT]);
 /* "0.8 s", "12 min 3 s", "3 h 12 min". */
 void age_text(double seconds, char text[TALLYCTL_TEXT]);

@@ -95,7 +95,7 @@ static void do_counts(json_t *one, char text[TALLYCTL_TEXT])
 int show_impair(struct tallyctl *ctl, char **args)
 {
 	json_t *answer = link_list(&ctl->link, "/tally/impairments", "impairments", NULL), *one;
-	char text[TALLYCTL_TEXT];
+	char text[TALLYCTL_TEXT], faults[TALLYCTL_TEXT];
 	struct table table;
 	size_t i;
 
@@ -112,7 +112,8 @@ int show_impair(struct tallyctl *ctl, char **args)
 			continue;
 		table_cell(&table, "%llu", field_u64(one, "port"));
 		table_cell(&table, "%s", field_text(one, "dir"));
-		table_cell(&table, "%s", field_text(one, "faults"));
+		field_faults(one, faults);
+		table_cell(&table, "%s", faults);
 		table_cell(&table, "%s", text);
 	}
 	table_end(&table, "no port has faults on purpose");

@@ -54,6 +54,19 @@ static void text_add(char text[TALLYCTL_TEXT], const char *format, ...)
 		strcpy(text + TALLYCTL_TEXT - 4, "...");
 }
 
+void field_faults(const json_t *one, char text[TALLYCTL_TEXT])
+{
+	const char *faults = field_text(one, "faults"), *colon = strchr(faults, ':');
+	char *dir;
+
+	snprintf(text, TALLYCTL_TEXT, "%s", colon ? colon + 1 : faults);
+	dir = strstr(text, ",dir=");
+	if (dir)
+		*dir = '\0';
+	if (strcmp(text, "loss=0") == 0)
+		strcpy(text, "none");
+}
+
 void field_ranks(const json_t *object, const char *key, char text[TALLYCTL_TEXT])
 {
 	const json_t *spans = json_object_get(object, key), *span;

@@ -12,6 +12,9 @@
 
 enum { FIND_MAX = LINK_PATHS };
 
+static const char find_elsewhere[] =
+	"switches in another network namespace are seen only from there";
+
 struct find {
 	uid_t uid;	  /* whose */
 	bool any;	  /* or of any user */
@@ -78,26 +81,40 @@ static unsigned find_choose(const struct find *find)
 	return find->nr == 1 ? 0 : find->nr;
 }
 
-static bool find_refuse(const struct find *find)
+static void find_print(const struct find *find)
 {
-	static const char elsewhere[] =
-		"switches in another network namespace are seen only from there";
-
-	if (find->nr == 0 && find->name)
-		return link_complain(
-			"there is no switch \"%s\": tallyctl show ports, without -s, lists those there are; a path has a slash in it; %s",
-			find->name, elsewhere);
-	if (find->nr == 0)
-		return link_complain("no switch of %s is running: start one, as by\n"
-				     "  tally-switch -i 1@udp:127.0.0.1\n"
-				     "or name the socket of another (its --ctl) with -s PATH; %s",
-				     find->any ? "any user" : "this user", elsewhere);
-	link_complain("several switches are running: choose one with -s");
 	for (unsigned i = 0; i < find->nr; i++)
 		if (find->uids[i] == geteuid())
 			fprintf(stderr, "  %s\n", find->names[i]);
 		else
 			fprintf(stderr, "  %u/%s\n", (unsigned)find->uids[i], find->names[i]);
+}
+
+/* There is none of this name: those there are. */
+static bool find_refuse_name(const char *name)
+{
+	static struct find all;
+
+	all = (struct find){ .uid = geteuid(), .any = geteuid() == 0 };
+	if (!find_all(&all))
+		return false;
+	link_complain("there is no switch \"%s\"; a path has a slash in it; %s; %s", name,
+		      find_elsewhere, all.nr ? "those there are:" : "there is no other, either");
+	find_print(&all);
+	return false;
+}
+
+static bool find_refuse(const struct find *find)
+{
+	if (find->nr == 0 && find->name)
+		return find_refuse_name(find->name);
+	if (find->nr == 0)
+		return link_complain("no switch of %s is running: start one, as by\n"
+				     "  tally-switch -i 1@udp:127.0.0.1\n"
+				     "or name the socket of another (its --ctl) with -s PATH; %s",
+				     find->any ? "any user" : "this user", find_elsewhere);
+	link_complain("several switches are running: choose one with -s");
+	find_print(find);
 	return false;
 }
 

@@ -153,7 +153,8 @@ static void totals_jobs(const struct node *node, FILE *out)
 
 		if (!job)
 			continue;
-		fprintf(out, "job %s of %u ranks: ", job->name, job->world);
+		fprintf(out, "job %s of %u rank%s: ", job->name, job->world,
+			job->world == 1 ? "" : "s");
 		if (job->running)
 			fprintf(out, "running, epoch %" PRIu64 "\n", job->epoch);
 		if (job->running)
@@ -199,8 +200,10 @@ void totals_print(const struct totals *totals, const struct node *node, FILE *ou
 	fprintf(out, "rx %" PRIu64 " %s sum of verdicts %" PRIu64 "\n", totals->rx,
 		totals->rx == totals->verdicts ? "=" : "IS NOT THE", totals->verdicts);
 	fprintf(out,
-		"%" PRIu64 " jobs, %" PRIu64 " results, %.0f packets/s while busy, %s arithmetic\n",
-		totals->jobs, totals->results,
+		"%" PRIu64 " job%s, %" PRIu64
+		" result%s, %.0f packets/s while busy, %s arithmetic\n",
+		totals->jobs, totals->jobs == 1 ? "" : "s", totals->results,
+		totals->results == 1 ? "" : "s",
 		totals->busy_s > 0 ? (double)totals->rx / totals->busy_s : 0,
 		pipe_add_name(node->lcore.pipe));
 	fprintf(out, "%.3f s running, %.3f s busy, %.3f s CPU\n", totals->run_s, totals->busy_s,

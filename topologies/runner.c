@@ -215,7 +215,7 @@ static int runner_run(struct runner *r)
 		r->failed = true;
 		runner_ranks_signal(r, SIGKILL);
 	}
-	say_note("%u ranks started", r->nr_ranks);
+	say_note("%u rank%s started", r->nr_ranks, r->nr_ranks == 1 ? "" : "s");
 	while (runner_ranks_alive(r))
 		runner_turn(r, 3600);
 	screen_clear(&r->screen);

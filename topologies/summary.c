@@ -54,7 +54,8 @@ static void switch_print(struct runner_switch *sw)
 		if (!sw->lost && *switchlog_get(&sw->log, i)->text)
 			printf("  %s\n", switchlog_get(&sw->log, i)->text);
 	if (sw->nr_restarts)
-		printf("  started again %u times\n", sw->nr_restarts);
+		printf("  started again %u time%s\n", sw->nr_restarts,
+		       sw->nr_restarts == 1 ? "" : "s");
 	if (!switch_is_clean(sw))
 		printf("  %s%s\n", program_describe(sw->program.status).text,
 		       sw->lost	    ? " while the ranks were running"

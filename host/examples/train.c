@@ -31,15 +31,30 @@ static double train_now(void)
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
+/*
+ * What a new start mends: a rank died, left, aborted or fell behind, or the switch was restarted.
+ */
+static bool train_is_mendable(int err)
+{
+	return err == TALLY_PEER || err == TALLY_LEFT || err == TALLY_ABORTED ||
+	       err == TALLY_MISMATCH || err == TALLY_TIMEOUT || err == TALLY_PROTOCOL;
+}
+
 static int train_fail(const struct train *train, int err)
 {
 	const char *text = train->comm != NULL ? tally_last_error(train->comm) : "";
+	char hint[80] = "";
 
+	if (train_is_mendable(err) && train->options->restarts == 0)
+		strcpy(hint, " (train joins again with --restarts N)");
+	else if (train_is_mendable(err) && train->restarts == train->options->restarts)
+		snprintf(hint, sizeof(hint), " (--restarts %u is used up)",
+			 (unsigned int)train->restarts);
 	if (err > 0)
 		fprintf(stderr, "train: rank %d: the ranks' weights differ\n", train->rank);
 	else
-		fprintf(stderr, "train: rank %d: %s\n", train->rank,
-			text[0] != '\0' ? text : tally_strerror(err));
+		fprintf(stderr, "train: rank %d: %s%s\n", train->rank,
+			text[0] != '\0' ? text : tally_strerror(err), hint);
 	return -1;
 }
 
@@ -60,15 +75,6 @@ static int train_go(struct train *train)
 	}
 	train->seconds += train_now() - start;
 	return err != TALLY_OK ? err : train_report_end(train);
-}
-
-/*
- * What a new start mends: a rank died, left, aborted or fell behind, or the switch was restarted.
- */
-static bool train_is_mendable(int err)
-{
-	return err == TALLY_PEER || err == TALLY_LEFT || err == TALLY_ABORTED ||
-	       err == TALLY_MISMATCH || err == TALLY_TIMEOUT || err == TALLY_PROTOCOL;
 }
 
 static int train_run(struct train *train)

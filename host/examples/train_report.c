@@ -109,8 +109,9 @@ static int train_report_packets(struct train *train)
 	err = train_share_ints(train->comm, sums, 3, TALLY_SUM);
 	if (err == TALLY_OK && train->rank == 0)
 		printf("packets of all ranks: %" PRIu32 " sent, %" PRIu32 " received, %" PRIu32
-		       " retransmissions; %" PRIu32 " restarts\n",
-		       (uint32_t)sums[0], (uint32_t)sums[1], (uint32_t)sums[2], train->restarts);
+		       " retransmissions; %" PRIu32 " restart%s\n",
+		       (uint32_t)sums[0], (uint32_t)sums[1], (uint32_t)sums[2], train->restarts,
+		       train->restarts == 1 ? "" : "s");
 	return err;
 }
 
@@ -131,8 +132,9 @@ int train_report_end(struct train *train)
 		if (train->comm == NULL)
 			printf("weights hash %016" PRIx64 " (one process)\n", hash);
 		else
-			printf("weights hash %016" PRIx64 " (%s %d ranks equal)\n", hash,
-			       differ != 0 ? "NOT all" : "all", train->nr_ranks);
+			printf("weights hash %016" PRIx64 " (%s %d rank%s equal)\n", hash,
+			       differ != 0 ? "NOT all" : "all", train->nr_ranks,
+			       train->nr_ranks == 1 ? "" : "s");
 		train_print_speed(train);
 	}
 	if (train->comm != NULL)

@@ -38,7 +38,7 @@ typedef struct tally tally_t;		      /* a communicator */
 typedef struct tally_request tally_request_t; /* one operation */
 typedef struct tally_config tally_config_t;   /* options, before tally_open() */
 
-/* Values never change once released. */
+/* Values never change once released.  OVERFLOW and DEVICE are reserved: this version never returns them. */
 #define TALLY_STATUS_MAP(X)                                                                        \
 	X(IN_PROGRESS, 1, "operation in progress")                                                 \
 	X(OK, 0, "success")                                                                        \
@@ -74,8 +74,8 @@ TALLY_API const char *tally_last_error(const tally_t *comm);
 
 /*
  * Options are strings, so that adding one never changes the ABI: key "rank" is TALLY_RANK in the environment.
- * Precedence: tally_config_set(), environment, the file named by TALLY_CONF, default.  `tally-info -v` and
- * tally(7) list them.  An unknown key or a bad value is TALLY_INVALID, and the sentence names it.
+ * Precedence: tally_config_set(), environment, the file named by TALLY_CONF, the launcher (RANK, WORLD_SIZE and
+ * so on), default.  `tally-info -v` and tally(7) list them.  An unknown key or a bad value is TALLY_INVALID, and the sentence names it.
  */
 TALLY_API int tally_config_new(tally_config_t **config);
 TALLY_API int tally_config_set(tally_config_t *config, const char *key, const char *value);

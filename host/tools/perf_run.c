@@ -52,7 +52,13 @@ static int perf_fail_comm(const struct perf_rank *rank, int err)
 {
 	const char *text = tally_last_error(rank->comm);
 
-	return perf_fail(rank, text[0] != '\0' ? text : tally_strerror(err));
+	/* The library speaks to programs that can go on. */
+	fprintf(stderr, "tally-perf: rank %d: %s%s\n", rank->rank,
+		text[0] != '\0' ? text : tally_strerror(err),
+		strstr(text, "tally_rejoin()") != NULL
+			? " (tally-perf does not: start all of its ranks again)"
+			: "");
+	return -1;
 }
 
 static int perf_barrier(struct perf_rank *rank)

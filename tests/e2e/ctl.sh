@@ -159,14 +159,15 @@ case_impair()
 	before=$(counter impaired)
 	[ "$before" -eq 0 ] || fail "packets are lost before it was ordered"
 	ctl set impair 1 loss=5%,dir=in || fail "set impair: $(cat "$dir/ctl.err")"
-	grep -qE '^ +1 +in +1:loss=' "$dir/ctl.out" || fail "set impair shows: $(cat "$dir/ctl.out")"
+	grep -qE '^ +1 +in +loss=[0-9.]+% ' "$dir/ctl.out" || fail "set impair shows: $(cat "$dir/ctl.out")"
 	until_true rises impaired 50 || fail "nothing is lost on purpose"
 	until_true rises duplicate 10 || fail "nothing is sent again"
 	ctl set impair 1 loss=0,dir=in || fail "set impair: $(cat "$dir/ctl.err")"
+	grep -qE '^ +1 +in +none +[0-9]+ ' "$dir/ctl.out" || fail "ended faults are shown as $(cat "$dir/ctl.out")"
 	before=$(counter impaired)
 	until_true rises completed $(($(counter completed) + 100)) || fail "the job does not go on"
 	[ "$(counter impaired)" -eq "$before" ] || fail "packets are lost after that was ended"
-	refused 1 'there is no port 7' set impair 7 loss=1%
+	refused 1 'there is no port 7: tallyctl show ports lists' set impair 7 loss=1%
 	refused 2 'unknown key "lost"' set impair 1 lost=1%
 	refused 2 'rate must be from 1K to 10000G' set impair 1 rate=fast
 	refused 2 '"x" is no port number' set impair x loss=1%
@@ -190,11 +191,11 @@ case_reset()
 	ctl reset job job || fail "reset: $(cat "$dir/ctl.err")"
 	for i in 0 1 2; do
 		ends "w$i" 1
-		printed "w$i.err" "job job was reset at the switch $address:48880"
+		printed "w$i.err" "job job was reset by an operator at the switch $address:48880; every rank"
 	done
 	shown '^job +forming +3 .*reset by the operator' show jobs
 	refused 1 'job job is not running' reset job job
-	refused 1 'no job "none"' reset job none
+	refused 1 'no job "none": tallyctl show jobs lists' reset job none
 	# Ranks that rejoin go on in a new epoch, and other jobs have not noticed.
 	workers w job 3 "$rank" sum:5000 barrier
 	all_end w 3 0
@@ -280,7 +281,7 @@ case_reset-in-a-tree()
 	ctl -s leaf1 reset job job || fail "reset: $(cat "$dir/ctl.err")"
 	for i in 0 1 2 3; do
 		ends "w$i" 1
-		printed "w$i.err" 'job job was reset at the switch '
+		printed "w$i.err" 'job job was reset by an operator; every rank'
 	done
 	switch_stop leaf0
 	switch_stop leaf1
@@ -391,6 +392,7 @@ while True:
 '
 	says forger listens
 	refused 1 'there is no switch "forged"' -s forged show ports
+	grep -q '^  mine$' "$dir/ctl.err" || fail "the one that runs is not listed: $(cat "$dir/ctl.err")"
 	shown "udp:$address" show ports
 	switch_stop switch
 	# Root is let in to what is another user's, also where root is nobody.

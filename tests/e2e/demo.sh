@@ -161,8 +161,8 @@ case_switch-killed()
 		'read -r name 2>/dev/null </proc/{}/comm && [ "$name" = tally-switch ] && echo {}')"
 	ends restarted 0
 	same_hash restarted.out "$hash"
-	printed restarted.out 'started again 1 times'
-	printed restarted.out '[1-3] restarts'
+	printed restarted.out 'started again 1 time$'
+	printed restarted.out '(1 restart|[23] restarts)$'
 }
 
 # Whoever's time is up is told so, whatever it does about it.

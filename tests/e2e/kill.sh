@@ -240,7 +240,7 @@ trained()
 	ends fabric 0
 	same_hash fabric.out "$hash"
 	printed fabric.out 'all 4 ranks equal'
-	printed fabric.out "; [$1-5] restarts"
+	printed fabric.out "; [$1-5] restarts?$"
 }
 
 # kill_training VICTIM FILE: twice in the middle.

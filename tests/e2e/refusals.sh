@@ -267,6 +267,39 @@ case_fabric-files()
 	done
 }
 
+case_sim-options()
+{
+	local sim=$build/tests/sim/sim
+
+	if [ ! -x "$sim" ]; then
+		fail "skip: the simulator is not built"
+		return
+	fi
+	refused 2 '--seed x: want a whole number' "$sim" --seed x
+	refused 2 '--seed 1x: want' "$sim" --seed 1x
+	refused 2 '--seed -1: want' "$sim" --seed -1
+	refused 2 '--seed 99999999999999999999: want' "$sim" --seed 99999999999999999999
+	refused 2 '--seeds 9\.\.1: want N, from 1 on, or A\.\.B' "$sim" --seeds 9..1
+	refused 2 '--seeds abc: want' "$sim" --seeds abc
+	refused 2 '--seeds 0: want' "$sim" --seeds 0
+	refused 2 '--mutant nosuch: no such mutant; --mutants lists' "$sim" --mutant nosuch
+	refused 2 'SEEDS 5x: want' env SEEDS=5x "$sim"
+	# Of one that fails, too, when that was.
+	"$sim" --seed 23 --mutant version >"$dir/sim.out"
+	grep -qE 'seed 23: FAILED, .* ([1-9][0-9]*\.[0-9]+|0\.[0-9]*[1-9][0-9]*) ms' "$dir/sim.out" ||
+		fail "a run that failed: $(tail -n 1 "$dir/sim.out")"
+}
+
+case_second-without-driver()
+{
+	if ! command -v python3 >/dev/null; then
+		fail "skip: python3 is missing"
+		return
+	fi
+	refused 1 '/nowhere: No such file.*make check-explore. builds it' \
+		env SECOND_DRIVER=/nowhere python3 "$top/tests/second/second.py"
+}
+
 # unwritten COMMAND...: what could not be printed was not done.
 unwritten()
 {
@@ -302,7 +335,8 @@ case_full-disk()
 	fi
 }
 
-cases=(full-disk perf-options train-options fabric-options fabric-forbidden fabric-files)
+cases=(full-disk perf-options train-options fabric-options fabric-forbidden fabric-files sim-options
+	second-without-driver)
 if [ -x "$switch" ]; then
 	cases+=(switch-options switch-devices no-hugepages no-capability small-mtu address-in-use restart-after-kill two-switches)
 else

@@ -27,8 +27,13 @@ LIMITS = [(4, 300, 1024, 896), (2, 90, 8832, 8832), (3, 120, 1408, 1408)]
 
 class Driver:
     def __init__(self, path, limits):
-        self.process = subprocess.Popen([path] + [str(n) for n in limits], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True)
+        try:
+            self.process = subprocess.Popen([path] + [str(n) for n in limits],
+                                            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                            text=True)
+        except OSError as error:
+            raise SystemExit("%s: %s: `make check-explore` builds it; SECOND_DRIVER says where it is"
+                             % (path, error.strerror))
 
     def ask(self, *words):
         """(counter, [(address, packet)])"""
@@ -129,7 +134,10 @@ def run(path, packets, first):
 
 
 def main():
-    numbers = [int(word) for word in sys.argv[1:] if word != "-v"] + [None, None]
+    words = [word for word in sys.argv[1:] if word != "-v"]
+    if len(words) > 2 or not all(word.isdecimal() for word in words):
+        raise SystemExit(__doc__.strip())
+    numbers = [int(word) for word in words] + [None, None]
     done = run(os.environ.get("SECOND_DRIVER", DRIVER), numbers[0] or 24000, numbers[1] or 1)
     if done is None:
         return 1

@@ -142,7 +142,8 @@ int runs_one(const struct options *o)
 		runs_table(&t);
 	printf("sim: seed %" PRIu64 ": %s, %" PRIu64 " packets, %.3f ms, trace %016" PRIx64 "\n",
 	       o->first, result.failed ? "FAILED" : "right", result.packets,
-	       result.over_ns ? (double)(result.over_ns - SIM_SECOND) / 1e6 : 0.0, result.hash);
+	       result.over_ns > SIM_SECOND ? (double)(result.over_ns - SIM_SECOND) / 1e6 : 0.0,
+	       result.hash);
 	return result.failed;
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // sim.c - runs seeds through the simulator, replays one, or shows what the checkers catch.
+#include <ctype.h>
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +9,8 @@
 #include <time.h>
 
 #include "tests/sim/runs.h"
+
+#define SEEDS_WANT "want N, from 1 on, or A..B with A not above B"
 
 enum { SEEDS = 500 /* if not told; all that can happen does in so many */ };
 
@@ -24,40 +28,67 @@ static const char usage[] =
 	"                  seeds, and says who catches it how often\n"
 	"Without options: the runs of tests/sim/seeds.txt, and $SEEDS seeds.\n";
 
-static bool seeds_parse(const char *text, uint64_t *first, uint64_t *last)
+/* A whole number; NULL: none, otherwise what is behind it. */
+static const char *number_parse(const char *text, uint64_t *out)
 {
 	char *end;
 
-	*first = strtoull(text, &end, 10);
-	if (end == text)
-		return false;
-	if (strncmp(end, "..", 2) == 0) {
-		text = end + 2;
-		*last = strtoull(text, &end, 10);
-		return end != text && !*end && *first <= *last;
+	if (!isdigit((unsigned char)*text))
+		return NULL;
+	errno = 0;
+	*out = strtoull(text, &end, 10);
+	return errno ? NULL : end;
+}
+
+static bool seeds_parse(const char *text, uint64_t *first, uint64_t *last)
+{
+	const char *end = number_parse(text, first);
+
+	if (end && strncmp(end, "..", 2) == 0) {
+		end = number_parse(end + 2, last);
+		return end && !*end && *first <= *last;
 	}
 	*last = *first;
 	*first = 1;
-	return !*end && *last >= 1;
+	return end && !*end && *last >= 1;
 }
 
-/* 0: one of ours, 1: the usage is asked for, -1: neither. */
+static bool seed_parse(const char *text, uint64_t *seed)
+{
+	const char *end = number_parse(text, seed);
+
+	return end && !*end;
+}
+
+static int option_refuse(const char *option, const char *value, const char *want)
+{
+	fprintf(stderr, "sim: %s %s: %s\n", option, value, want);
+	return -2;
+}
+
+/* 0: one of ours, 1: the usage is asked for, -1: neither, -2: a bad value, which it has said. */
 static int option_take(struct options *o, int c)
 {
 	switch (c) {
 	case 'n':
 		o->range = true;
-		return seeds_parse(optarg, &o->first, &o->last) ? 0 : -1;
+		return seeds_parse(optarg, &o->first, &o->last)
+			       ? 0
+			       : option_refuse("--seeds", optarg, SEEDS_WANT);
 	case 's':
 		o->one = true;
-		o->first = o->last = strtoull(optarg, NULL, 10);
+		if (!seed_parse(optarg, &o->first))
+			return option_refuse("--seed", optarg, "want a whole number");
+		o->last = o->first;
 		return 0;
 	case 'p':
 		o->pcap = optarg;
 		return 0;
 	case 'm':
 		o->mutant = mutant_find(optarg);
-		return o->mutant ? 0 : -1;
+		return o->mutant ? 0
+				 : option_refuse("--mutant", optarg,
+						 "no such mutant; --mutants lists them");
 	case 'M':
 		o->mutants = true;
 		return 0;
@@ -95,14 +126,14 @@ static int options_parse(struct options *o, int argc, char **argv)
 
 	*o = (struct options){ .program = argv[0], .first = 1, .last = SEEDS, .all = argc == 1 };
 	if (seeds && *seeds && !seeds_parse(seeds, &o->first, &o->last)) {
-		fprintf(stderr, "sim: SEEDS=%s is neither a number nor a range A..B\n", seeds);
-		return -1;
+		return option_refuse("SEEDS", seeds, SEEDS_WANT);
 	}
 	while (rc == 0 && (c = getopt_long(argc, argv, "v", table, NULL)) != -1)
 		rc = option_take(o, c);
 	if (rc == 0 && optind == argc && (o->one || (!o->text && !o->pcap)))
 		return 0;
-	fputs(usage, rc > 0 ? stdout : stderr);
+	if (rc != -2)
+		fputs(usage, rc > 0 ? stdout : stderr);
 	return rc > 0 ? 1 : -1;
 }
 

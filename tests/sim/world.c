@@ -303,6 +303,8 @@ struct result world_run(struct world *w)
 	}
 	result.closed = w->closing;
 	result.failed = w->why[0] != '\0';
+	if (result.failed)
+		result.over_ns = w->now_ns;
 	result.by = w->by;
 	memcpy(result.why, w->why, sizeof(result.why));
 	result.hash = w->trace.hash;

@@ -543,11 +543,40 @@ static void config_unknown__named(void **state)
 
 static void config_guess__near_and_far(void **state)
 {
+	const struct config_option *guess[CONFIG_GUESSES];
+
 	(void)state;
-	assert_string_equal(config_guess("TALLY_RNAK")->key, "rank");
-	assert_string_equal(config_guess("Debug_Fil")->key, "debug_file");
-	assert_null(config_guess("TALLY_X"));
-	assert_null(config_guess(""));
+	assert_int_equal(config_guess("TALLY_RNAK", guess), 1);
+	assert_string_equal(guess[0]->key, "rank");
+	assert_int_equal(config_guess("Debug_Fil", guess), 1);
+	assert_string_equal(guess[0]->key, "debug_file");
+	assert_int_equal(config_guess("TALLY_X", guess), 0);
+	assert_int_equal(config_guess("", guess), 0);
+	/* The shorter distance first, then the longer beginning in common; then there is nothing to choose by. */
+	assert_int_equal(config_guess("TALLY_CHCK", guess), 1);
+	assert_string_equal(guess[0]->key, "check");
+	assert_int_equal(config_guess("TALLY_CHEK", guess), 1);
+	assert_string_equal(guess[0]->key, "check");
+	assert_int_equal(config_guess("TALLY_CHUK", guess), 1);
+	assert_string_equal(guess[0]->key, "chunk");
+	assert_int_equal(config_guess("TALLY_CHENK", guess), 1);
+	assert_string_equal(guess[0]->key, "check");
+	assert_int_equal(config_guess("TALLY_CHUCK", guess), 1);
+	assert_string_equal(guess[0]->key, "chunk");
+	assert_int_equal(config_guess("TALLY_CHK", guess), 2);
+}
+
+static void config_hint__in_words(void **state)
+{
+	char out[CONFIG_HINT];
+
+	(void)state;
+	assert_string_equal(config_hint("TALLY_SOLTS", true, out), ": did you mean TALLY_SLOTS?");
+	assert_string_equal(config_hint("TALLY_CHK", true, out),
+			    ": did you mean TALLY_CHUNK or TALLY_CHECK?");
+	assert_string_equal(config_hint("chk", false, out),
+			    ": did you mean \"chunk\" or \"check\"?");
+	assert_string_equal(config_hint("colour", true, out), "");
 }
 
 int main(void)
@@ -570,6 +599,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(config_set__refusals, clean, NULL),
 		cmocka_unit_test_setup_teardown(config_unknown__named, clean, NULL),
 		cmocka_unit_test_setup_teardown(config_guess__near_and_far, clean, NULL),
+		cmocka_unit_test_setup_teardown(config_hint__in_words, clean, NULL),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -396,7 +396,9 @@ static void ctl_jobs__running_and_forming(void **state)
 	assert_says("/tally/jobs,1", "{\"jobs\": [{\"name\": \"half");
 	assert_says("/tally/job,job",
 		    "\"address\": \"10.0.0.2:40100\", \"udp_ports\": 2, \"port\": 11");
-	assert_says("/tally/job,jo", "{\"error\": \"there is no job \\\"jo\\\"\"}");
+	assert_says(
+		"/tally/job,jo",
+		"{\"error\": \"there is no job \\\"jo\\\": tallyctl show jobs lists those there are\"}");
 	assert_says("/tally/stalls,0,3600000", "{\"stalls\": [], ");
 	assert_says("/tally/stalls",
 		    "{\"job\": \"half\\\"2\", \"state\": \"forming\", \"waits_for\": "
@@ -469,7 +471,7 @@ static void ctl_stalls__operation(void **state)
 		    "\"last\": 2}]");
 	assert_says("/tally/slot,5,job", "{\"used\": false}");
 	assert_says("/tally/slot,4000,job", "\"job \\\"job\\\" has no such slot\"");
-	assert_says("/tally/slot,5", "\"there is no job \\\"\\\"\"");
+	assert_says("/tally/slot,5", "\"there is no job \\\"\\\": ");
 }
 
 /* Of a long list each slot comes exactly once, over several answers. */
@@ -566,7 +568,7 @@ static void ctl_impair__from_now_on(void **state)
 	assert_false(ports[1].out.impair.active || ports[0].in.impair.active);
 	assert_says("/tally/impairments,1",
 		    "\"port\": 11, \"dir\": \"in\", \"active\": true, \"faults\": \"11:loss=");
-	assert_says("/tally/impair,14:loss=1%", "\"error\": \"there is no port 14\"");
+	assert_says("/tally/impair,14:loss=1%", "\"error\": \"there is no port 14: ");
 	assert_says("/tally/impair,11:loss=2", "\"error\": ");
 	assert_says("/tally/impair,11:loss=0,dir=in", "{\"done\": true}");
 	assert_false(ports[1].in.impair.active);

@@ -367,7 +367,7 @@ static void failure_over__every_cause(void **state)
 		  "the switch 10.0.0.254:48880 lost the state of job sums" },
 		{ WIRE_CAUSE_ROUNDS, TALLY_PROTOCOL, "rounds are used up" },
 		{ WIRE_CAUSE_RESET, TALLY_PROTOCOL,
-		  "job sums was reset at the switch 10.0.0.254:48880" },
+		  "job sums was reset by an operator at the switch 10.0.0.254:48880" },
 		{ WIRE_CAUSE_NONE, TALLY_PEER, "formed anew without this one" },
 		{ WIRE_CAUSE_CORRUPTED, TALLY_PROTOCOL,
 		  "rank 2 of 4 found that a sum was corrupted on the way" },
@@ -449,7 +449,8 @@ static const struct {
 	{ SESSION_MISSING_RANKS,
 	  { .joined = 3 },
 	  TALLY_TIMEOUT,
-	  "job sums: ranks 2-3 of 4 did not join within 2.5 s" },
+	  "job sums: ranks 2-3 of 4 did not join within 2.5 s: start them with the same TALLY_JOB, "
+	  "TALLY_SIZE and TALLY_SWITCH" },
 	{ SESSION_MISSING_RANKS, { .joined = 11 }, TALLY_TIMEOUT, "rank 2 of 4 did not join" },
 	{ SESSION_WAS_REFUSED,
 	  { .cause = WIRE_CAUSE_PARAMETERS,

@@ -104,15 +104,18 @@ static void failure_join__who_did_not_come(void **state)
 	session.failure = SESSION_MISSING_RANKS;
 	session.status.joined = 5;
 	assert_int_equal(failure_join(&failure, &session), TALLY_TIMEOUT);
-	assert_string_equal(text, "job sums: ranks 5, 7 of 16 did not join within 2.5 s");
+	assert_string_equal(text, "job sums: ranks 5, 7 of 16 did not join within 2.5 s: start "
+				  "them with the same TALLY_JOB, TALLY_SIZE and tree of switches");
 	failure.joined = 2;
 	failure_join(&failure, &session);
-	assert_string_equal(text, "job sums: rank 7 of 16 did not join within 2.5 s");
+	assert_string_equal(text, "job sums: rank 7 of 16 did not join within 2.5 s: start it "
+				  "with the same TALLY_JOB, TALLY_SIZE and tree of switches");
 	session.status.joined = 15;
 	failure.awaited = (struct wire_range){ 0, 4 };
 	failure_join(&failure, &session);
 	assert_string_equal(text, "job sums: ranks 0-3 of 16 (behind another switch) did not join "
-				  "within 2.5 s");
+				  "within 2.5 s: start them with the same TALLY_JOB, TALLY_SIZE "
+				  "and tree of switches");
 	failure.awaited.nr = 0;
 	failure_join(&failure, &session);
 	assert_string_equal(text,
@@ -181,7 +184,8 @@ static void failure_over__switches_that_restarted(void **state)
 	assert_non_null(strstr(text, "rank 8 of 16, or the switch it is behind, restarted; "));
 	status.wid_a = 5;
 	failure_over(&failure, &status);
-	assert_non_null(strstr(text, "rank 5 of 16 restarted: another process joined"));
+	assert_non_null(strstr(text, "rank 5 of 16 restarted: another process joined in its place; "
+				     "every other rank calls tally_rejoin()"));
 	failure.forgotten = true;
 	assert_int_equal(failure_over(&failure, &status), TALLY_PROTOCOL);
 	assert_int_equal(strncmp(text,
@@ -201,6 +205,38 @@ static void failure_over__switches_that_restarted(void **state)
 	status.cause = WIRE_CAUSE_NONE;
 	assert_int_equal(failure_over(&failure, &status), TALLY_PROTOCOL);
 	assert_non_null(strstr(text, "a switch above the switch 10.0.0.9:48880 lost the state"));
+}
+
+/* The order goes up and down the tree: the switch that says so need not be the one that was told. */
+static void failure_over__reset_somewhere_in_the_tree(void **state)
+{
+	const struct wire_status status = { .cause = WIRE_CAUSE_RESET };
+	struct failure failure = tree();
+
+	(void)state;
+	assert_int_equal(failure_over(&failure, &status), TALLY_PROTOCOL);
+	assert_non_null(strstr(text, "job sums was reset by an operator; every rank calls"));
+	config.ranges.nr = 0;
+	failure_over(&failure, &status);
+	assert_non_null(
+		strstr(text,
+		       "job sums was reset by an operator at the switch 10.0.0.9:48880; every "));
+}
+
+/* Nothing shows which field differs: it may be none. */
+static void failure_over__ranks_differ_or_corruption(void **state)
+{
+	const struct wire_status status = { .cause = WIRE_CAUSE_MISMATCH, .wid_a = 5, .wid_b = 2 };
+	struct failure failure = tree();
+
+	(void)state;
+	assert_int_equal(failure_over(&failure, &status), TALLY_MISMATCH);
+	assert_non_null(strstr(text, "ranks disagree on barrier 3: rank 5 sent something else than "
+				     "rank 2, or packets were corrupted on the way: TALLY_CHECK=1 "
+				     "tells; every rank calls"));
+	config.check = 1;
+	failure_over(&failure, &status);
+	assert_non_null(strstr(text, "rank 5 sent something else than rank 2; every rank calls"));
 }
 
 /* The words of a leaf about the switch above it are about our epoch, and no other kind of answer. */
@@ -243,13 +279,18 @@ static void failure_over__gone(void **state)
 {
 	static const struct {
 		uint16_t rank;
-		const char *says;
+		const char *says, *who;
 	} cases[] = {
-		{ 6, "rank 6 of 16 (this one) was taken for dead: its UDP port could not be "
-		     "reached from the switch 10.0.0.9:48880; " },
-		{ 4, "rank 4 of 16, or the switch 10.0.0.9:48880, is gone: no process answers; " },
-		{ 5, "rank 5 of 16 died: its process is gone; " },
-		{ 8, "rank 8 of 16, or the switch it is behind, is gone: no process answers; " },
+		{ 6,
+		  "rank 6 of 16 (this one) was taken for dead: its UDP port could not be "
+		  "reached from the switch 10.0.0.9:48880; ",
+		  "; every rank calls tally_rejoin() and goes on" },
+		{ 4, "rank 4 of 16, or the switch 10.0.0.9:48880, is gone: no process answers; ",
+		  "; start it again, then every rank that still runs calls tally_rejoin()" },
+		{ 5, "rank 5 of 16 died: its process is gone; ",
+		  "; start it again, then every other rank calls tally_rejoin()" },
+		{ 8, "rank 8 of 16, or the switch it is behind, is gone: no process answers; ",
+		  "; start it again, then every rank that still runs calls tally_rejoin()" },
 	};
 	struct failure failure = tree();
 
@@ -260,10 +301,12 @@ static void failure_over__gone(void **state)
 
 		assert_int_equal(failure_over(&failure, &status), TALLY_PEER);
 		assert_int_equal(strncmp(text, cases[i].says, strlen(cases[i].says)), 0);
+		assert_non_null(strstr(text, cases[i].who));
 	}
 	config.rank = 4;
 	failure_over(&failure, &(struct wire_status){ .cause = WIRE_CAUSE_GONE, .wid_a = 4 });
-	assert_non_null(strstr(text, "the switch 10.0.0.9:48880 is gone, or was for a while; "));
+	assert_non_null(strstr(text, "the switch 10.0.0.9:48880 is gone, or was for a while; start "
+				     "it again, then every rank calls tally_rejoin()"));
 }
 
 static void failure_over__until_then_it_waited(void **state)
@@ -302,6 +345,8 @@ int main(void)
 		cmocka_unit_test(failure_join__what_does_not_fit),
 		cmocka_unit_test(failure_join__drained),
 		cmocka_unit_test(failure_over__switches_that_restarted),
+		cmocka_unit_test(failure_over__reset_somewhere_in_the_tree),
+		cmocka_unit_test(failure_over__ranks_differ_or_corruption),
 		cmocka_unit_test(failure_is_above__of_our_epoch_alone),
 		cmocka_unit_test(failure_over__gone),
 		cmocka_unit_test(failure_over__until_then_it_waited),

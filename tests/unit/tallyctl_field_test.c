@@ -39,6 +39,29 @@ static void field__missing_or_of_another_kind(void **state)
 	json_decref(object);
 }
 
+static void field_faults__without_port_and_direction(void **state)
+{
+	static const struct {
+		const char *json, *says;
+	} cases[] = {
+		{ "{\"faults\": \"12:loss=5%,dir=in\"}", "loss=5%" },
+		{ "{\"faults\": \"3:burst=1%:9%:80%:2%,queue=20,dir=out\"}",
+		  "burst=1%:9%:80%:2%,queue=20" },
+		{ "{\"faults\": \"1:loss=0,dir=in\"}", "none" },
+		{ "{\"faults\": \"7:loss=0.5%,dir=out\"}", "loss=0.5%" },
+		{ "{\"faults\": 8}", "" },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		json_t *one = parse(cases[i].json);
+
+		field_faults(one, text);
+		assert_string_equal(text, cases[i].says);
+		json_decref(one);
+	}
+}
+
 static void field_ranks__all_kinds(void **state)
 {
 	json_t *object = parse(
@@ -123,6 +146,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(field__missing_or_of_another_kind),
+		cmocka_unit_test(field_faults__without_port_and_direction),
 		cmocka_unit_test(field_ranks__all_kinds),
 		cmocka_unit_test(field_ranks__too_many),
 		cmocka_unit_test(age_text__units),
