@@ -222,7 +222,8 @@ static int failure_lost(const struct failure *failure)
 
 	return failure_say(
 		failure, TALLY_PROTOCOL,
-		"%s%s%s lost the state of job %s: it was restarted, or gave the job up" FAILURE_REJOIN,
+		"%s%s%s lost the state of job %s: it was restarted, gave the job up, or has another process "
+		"in this one's place" FAILURE_REJOIN,
 		tree && failure->forgotten && failure->above ? "a switch above " : "",
 		failure_switch(failure, sw),
 		tree && !failure->forgotten ? ", or a switch above it," : "", failure->config->job);
@@ -377,8 +378,11 @@ int failure_over(const struct failure *failure, const struct wire_status *status
 
 /* --- Joining ------------------------------------------------------------------------------------ */
 
-static int failure_no_answer(const struct failure *failure, double seconds)
+static int failure_no_answer(const struct failure *failure, const struct session *session,
+			     double seconds)
 {
+	/* A switch gives no epoch below one that a rank knows: it counts the JOIN as bad_field. */
+	const bool known = session->join.base != 0;
 	const struct config_switch *to = &failure->config->sw;
 
 	if (to->inproc)
@@ -394,8 +398,10 @@ static int failure_no_answer(const struct failure *failure, double seconds)
 	return failure_say(
 		failure, TALLY_TIMEOUT,
 		"the switch %s does not answer, for %.1f s: check that it runs, that TALLY_SWITCH is "
-		"its address, and that nothing filters UDP port %u",
-		to->text, seconds, to->port);
+		"its address, and that nothing filters UDP port %u%s",
+		to->text, seconds, to->port,
+		known ? "; if it was restarted, that its clock was not set back (it counts bad_field then)"
+		      : "");
 }
 
 static int failure_missing(const struct failure *failure, const struct wire_status *status,
@@ -438,6 +444,13 @@ static int failure_tree(const struct failure *failure, const struct wire_status 
 				   "job %s: %s adds up at most %" PRIu64 " ranks, not %" PRIu64
 				   ": use a tree of switches (tally-switch --parent, TALLY_RANGES)",
 				   failure->config->job, sw, status->value_a, status->value_b);
+	if (status->value_a == status->value_b)
+		return failure_say(
+			failure, TALLY_MISMATCH,
+			"job %s: a switch has ranks and other switches below it at the same time, "
+			"which it cannot add up: give all ranks the TALLY_SWITCH and TALLY_RANGES of "
+			"a leaf, and no switch itself as --parent",
+			failure->config->job);
 	return failure_say(
 		failure, TALLY_MISMATCH,
 		"job %s: TALLY_RANGES do not fit together: ranks %s there, ranks %s here; "
@@ -508,9 +521,9 @@ static int failure_refused(const struct failure *failure, const struct wire_stat
 	if (status->cause == WIRE_CAUSE_NO_SLOTS)
 		return failure_say(
 			failure, TALLY_NO_SLOTS,
-			"%s has no slots free for job %s: other jobs hold them; wait for them, ask for "
-			"fewer (TALLY_SLOTS=%" PRIu64 "), or start it with more",
-			sw, config->job, config->slots);
+			"%s has no slots free for job %s: other jobs hold them (tallyctl show jobs); wait "
+			"until one ends, or start it with more --slots and --memory",
+			sw, config->job);
 	return failure_say(failure, TALLY_PROTOCOL, "%s refused rank %" PRIu64 " of job %s: %s", sw,
 			   config->rank, config->job, print_cause(status->cause));
 }
@@ -524,7 +537,7 @@ int failure_join(const struct failure *failure, const struct session *session)
 	failure_switch(failure, sw);
 	switch (session->failure) {
 	case SESSION_NO_ANSWER:
-		return failure_no_answer(failure, seconds);
+		return failure_no_answer(failure, session, seconds);
 	case SESSION_MISSING_RANKS:
 		return failure_missing(failure, status, seconds);
 	case SESSION_WAS_REFUSED:

@@ -394,7 +394,10 @@ static enum counter join_settle_running(struct joining *j, const struct refusal 
 	return join_refuse(j, refusal);
 }
 
-/* Another process holds the rank: heard a moment ago, from elsewhere. */
+/*
+ * Another process holds the rank: heard a moment ago, from elsewhere.  Its incarnation is no secret, and proves
+ * nothing.
+ */
 static bool join_is_taken(const struct joining *j)
 {
 	const struct job_member *member;
@@ -402,7 +405,7 @@ static bool join_is_taken(const struct joining *j)
 	if (j->i == JOB_NONE)
 		return false;
 	member = &j->job->members[j->i];
-	if (!member->inc || member->inc == j->join.inc || join_is_from(j, member))
+	if (!member->inc || join_is_from(j, member))
 		return false;
 	return member->heard_ns + AGG_FRESH_MS * AGG_MS >= j->in->now->now_ns;
 }
@@ -456,12 +459,15 @@ static enum counter join_settle_forming(struct joining *j, const struct refusal 
 	uint64_t living = job->joined & ~job_silent(job, j->in->now->now_ns, AGG_FRESH_MS * AGG_MS);
 
 	if (living) {
+		const bool alone = !(living & (living - 1));
+		const bool seconds = alone && join_seconds(j);
+
 		/* Its rank is here already, and waits with the others. */
-		if ((job->joined & join_bit(j)) && join_is_taken(j))
+		if (!seconds && (job->joined & join_bit(j)) && join_is_taken(j))
 			return join_refuse(j, refusal);
-		if (living & (living - 1))
+		if (!alone)
 			return join_refuse_all(j, refusal, WIRE_FORMING);
-		if (!join_seconds(j))
+		if (!seconds)
 			return join_refuse_all(j, refusal, WIRE_REFUSED);
 	}
 	/* Not by a late JOIN: the answer to it says which base to use. */

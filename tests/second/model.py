@@ -464,9 +464,6 @@ class Switch:
     def overruled(self, job, head, join, difference):
         """Whether those that wait, of whom one at least was heard, give way; if not, all are told."""
         living = job.joined & ~job.silent(self.now)
-        if job.joined >> head.wid & 1 and self.is_taken(job, head, join):
-            self.refuse(job, head, join, codec.PARAMETERS, difference)
-            return False
         state = codec.FORMING
         if living & living - 1 == 0:
             asked = (join.world, join.flags, join.flags & 1 and join.p,
@@ -476,6 +473,9 @@ class Switch:
                     and last[2] != job.rival[2] and last[3] == asked):
                 return True
             state = codec.REFUSED
+        if job.joined >> head.wid & 1 and self.is_taken(job, head, join):
+            self.refuse(job, head, join, codec.PARAMETERS, difference)
+            return False
         self.refuse_all(job, head, join, codec.PARAMETERS, difference, state)
         return False
 
@@ -489,7 +489,7 @@ class Switch:
 
     def is_taken(self, job, head, join):
         member = job.members.get(head.wid)
-        return (member is not None and member.incarnation != join.incarnation
+        return (member is not None
                 and not member.is_base(self.address, join) and self.now - member.heard <= SECOND)
 
     def accept(self, job, head, join):

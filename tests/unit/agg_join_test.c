@@ -165,7 +165,12 @@ static void agg_join__taken_rank_is_refused_while_its_owner_speaks(void **state)
 		rig_join(&rig, 1, &join),
 		"join | STATUS REFUSED epoch 1010 wid 1 inc 101 cause 9 a 1 b 1 field 4: "
 		"1 1 len 256 > 0a000002:50000");
-	rig_wait(&rig, 990);
+	/* Nor by somebody who has heard its incarnation. */
+	join.inc = 101;
+	rig_wait(&rig, 2);
+	assert_non_null(strstr(rig_join(&rig, 1, &join), "STATUS REFUSED epoch 1010"));
+	join.inc = 777;
+	rig_wait(&rig, 988);
 	rig_data(&rig, 1, 0, 0);
 	rig_wait(&rig, 990);
 	assert_non_null(strstr(rig_join(&rig, 1, &join), "STATUS REFUSED"));

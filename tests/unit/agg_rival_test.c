@@ -137,6 +137,28 @@ static void agg_join__two_that_agree_prevail_over_one(void **state)
 	rig_close(&rig);
 }
 
+/* The one that was first is of a run before, and has the rank of one of them. */
+static void agg_join__two_that_agree_prevail_over_a_leftover(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig, NULL);
+	strange(&rig, 0, WRONG);
+	strange(&rig, 0, WRONG);
+	join(&rig, 0, WORLD);
+	has(rig.text, "STATUS REFUSED epoch 1012 wid 0");
+	join(&rig, 1, WORLD);
+	has(rig.text, "STATUS FORMING epoch");
+	assert_int_equal(pipe_job(rig.pipe, 0)->world, WORLD);
+	for (unsigned wid = 0; wid < WORLD; wid++) {
+		strange(&rig, 0, WRONG);
+		join(&rig, wid, WORLD);
+	}
+	has(rig.text, "STATUS RUNNING");
+	rig_close(&rig);
+}
+
 /* Neither the same one again, nor from one address, nor of another mind, nor late. */
 static void agg_join__one_alone_does_not_prevail(void **state)
 {
@@ -198,6 +220,7 @@ int main(void)
 		cmocka_unit_test(agg_join__two_that_agree_are_not_disturbed),
 		cmocka_unit_test(agg_join__one_is_not_disturbed_in_its_own_name),
 		cmocka_unit_test(agg_join__two_that_agree_prevail_over_one),
+		cmocka_unit_test(agg_join__two_that_agree_prevail_over_a_leftover),
 		cmocka_unit_test(agg_join__one_alone_does_not_prevail),
 		cmocka_unit_test(agg_join__ranks_that_are_left_finish),
 	};

@@ -155,6 +155,42 @@ static void failure_join__what_does_not_fit(void **state)
 	assert_non_null(strstr(text, "size (TALLY_SIZE) is 64 for rank 3 and 100 for rank 6"));
 }
 
+/* A rank that knows an epoch gets no answer from a switch whose clock is behind that. */
+static void failure_join__no_answer_to_who_was_there_before(void **state)
+{
+	struct failure failure = tree();
+
+	(void)state;
+	session.failure = SESSION_NO_ANSWER;
+	session.join.base = 0;
+	assert_int_equal(failure_join(&failure, &session), TALLY_TIMEOUT);
+	assert_non_null(strstr(text, "does not answer"));
+	assert_null(strstr(text, "clock"));
+	session.join.base = 1700000001005;
+	failure_join(&failure, &session);
+	assert_non_null(strstr(text, "if it was restarted, that its clock was not set back"));
+	session.join.base = 0;
+}
+
+/* Ranks and a leaf, both at the root. */
+static void failure_join__ranks_and_switches_at_one_switch(void **state)
+{
+	struct failure failure = tree();
+
+	(void)state;
+	session.failure = SESSION_WAS_REFUSED;
+	session.status = (struct wire_status){ .cause = WIRE_CAUSE_PARAMETERS,
+					       .field = WIRE_FIELD_RANGES,
+					       .value_a = 4,
+					       .value_b = 4 };
+	assert_int_equal(failure_join(&failure, &session), TALLY_MISMATCH);
+	assert_non_null(strstr(text, "a switch has ranks and other switches below it"));
+	session.status.value_b = 3;
+	failure_join(&failure, &session);
+	assert_non_null(strstr(text, "TALLY_RANGES do not fit together"));
+	session.status = (struct wire_status){ .cause = 0 };
+}
+
 static void failure_join__drained(void **state)
 {
 	struct failure failure = tree();
@@ -343,6 +379,8 @@ int main(void)
 		cmocka_unit_test(failure_stall__ranks_here_and_behind_another_switch),
 		cmocka_unit_test(failure_join__who_did_not_come),
 		cmocka_unit_test(failure_join__what_does_not_fit),
+		cmocka_unit_test(failure_join__no_answer_to_who_was_there_before),
+		cmocka_unit_test(failure_join__ranks_and_switches_at_one_switch),
 		cmocka_unit_test(failure_join__drained),
 		cmocka_unit_test(failure_over__switches_that_restarted),
 		cmocka_unit_test(failure_over__reset_somewhere_in_the_tree),
