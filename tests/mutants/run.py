@@ -256,8 +256,8 @@ def told(check, how):
 class Score:
     """What was found by whom."""
 
-    def __init__(self, mode):
-        self.mode, self.by, self.right, self.limits, self.all = mode, {}, 0, 0, 0
+    def __init__(self, mode, nr):
+        self.mode, self.by, self.right, self.limits, self.all = mode, {}, 0, 0, nr
 
     def judge(self, mutant, caught):
         """What is said of a mutant, and whether that is as it should be."""
@@ -281,7 +281,6 @@ class Score:
 
     def add(self, mutant, caught):
         verdict, fine = self.judge(mutant, caught)
-        self.all += 1
         self.right += fine
         print("%s %s: %s" % ("ok    " if fine else "not ok", mutant.title, verdict), flush=True)
 
@@ -297,7 +296,7 @@ class Score:
 
 def try_all(shops, mutants, mode):
     """A thread for each workshop; results are told in the order of the list."""
-    score, results, lock, begin = Score(mode), {}, threading.Lock(), time.monotonic()
+    score, results, lock, begin = Score(mode, len(mutants)), {}, threading.Lock(), time.monotonic()
     waiting, told_nr = list(enumerate(mutants)), [0]
 
     def work(shop):
