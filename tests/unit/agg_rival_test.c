@@ -11,18 +11,6 @@
 
 enum { WORLD = 4, WRONG = 5, STRANGER_PORT = 50000 };
 
-static void has(const char *text, const char *part)
-{
-	if (!strstr(text, part))
-		fail_msg("\"%s\" is not in \"%s\"", part, text);
-}
-
-static void has_not(const char *text, const char *part)
-{
-	if (strstr(text, part))
-		fail_msg("\"%s\" is in \"%s\"", part, text);
-}
-
 static const char *join(struct rig *rig, unsigned wid, unsigned world)
 {
 	struct wire_join ask = rig_join_of(rig, wid, world);

@@ -18,18 +18,6 @@ static struct wire_msg about_epoch(const struct rig *rig, enum wire_type type, u
 	return rig_msg(rig, type, wid, type == WIRE_LEAVE ? WIRE_PAD : WIRE_BODY);
 }
 
-static void has(const char *text, const char *part)
-{
-	if (!strstr(text, part))
-		fail_msg("\"%s\" is not in \"%s\"", part, text);
-}
-
-static void has_not(const char *text, const char *part)
-{
-	if (strstr(text, part))
-		fail_msg("\"%s\" is in \"%s\"", part, text);
-}
-
 static void agg_seal__a_message_without_changes_nothing(void **state)
 {
 	struct rig rig;

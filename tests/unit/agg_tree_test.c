@@ -49,12 +49,6 @@ static const char *data(struct rig *rig, const struct below *below, uint32_t rou
 	return rig_send_from(rig, &flow, &msg);
 }
 
-static void has(const char *text, const char *part)
-{
-	if (!strstr(text, part))
-		fail_msg("\"%s\" is not in \"%s\"", part, text);
-}
-
 static void agg_tree__complete_when_the_ranges_tile_the_world(void **state)
 {
 	static const struct below below[] = { { 0, 5, 3 }, { 1, 0, 5 }, { 2, 8, 8 } };

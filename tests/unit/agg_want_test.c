@@ -90,18 +90,6 @@ static const char *told(struct rig *rig, const char *name, unsigned state, uint6
 			(uint32_t)wire_status_build(rig->buf, &msg, &status, WIRE_BODY));
 }
 
-static void has(const char *text, const char *part)
-{
-	if (!strstr(text, part))
-		fail_msg("\"%s\" is not in \"%s\"", part, text);
-}
-
-static void has_not(const char *text, const char *part)
-{
-	if (strstr(text, part))
-		fail_msg("\"%s\" is in \"%s\"", part, text);
-}
-
 /* --- Slots -------------------------------------------------------------------------------------- */
 
 static void agg_want_slots__of_a_job_whose_process_is_gone(void **state)

@@ -103,15 +103,3 @@ const char *leaf_result(struct rig *rig, uint32_t round, unsigned flags, uint32_
 	msg.payload = payload;
 	return rig_send_from(rig, &parent, &msg);
 }
-
-void has(const char *text, const char *part)
-{
-	if (!strstr(text, part))
-		fail_msg("\"%s\" is not in \"%s\"", part, text);
-}
-
-void has_not(const char *text, const char *part)
-{
-	if (strstr(text, part))
-		fail_msg("\"%s\" is in \"%s\"", part, text);
-}

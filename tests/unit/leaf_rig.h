@@ -17,8 +17,5 @@ const char *leaf_told(struct rig *rig, uint64_t epoch, const struct wire_status 
 void leaf_complete(struct rig *rig);
 void leaf_form(struct rig *rig);
 const char *leaf_result(struct rig *rig, uint32_t round, unsigned flags, uint32_t value);
-/* fail() unless the text has the part, or has it not. */
-void has(const char *text, const char *part);
-void has_not(const char *text, const char *part);
 
 #endif

@@ -414,3 +414,15 @@ void rig_assert_counter(const char *text, const char *counter)
 	if (len != strlen(counter) || strncmp(text, counter, len) != 0)
 		fail_msg("\"%s\" instead of %s", text, counter);
 }
+
+void has(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("\"%s\" is not in \"%s\"", part, text);
+}
+
+void has_not(const char *text, const char *part)
+{
+	if (strstr(text, part))
+		fail_msg("\"%s\" is in \"%s\"", part, text);
+}

@@ -75,4 +75,8 @@ void rig_check_sum(const struct rig *rig);
 /* The first word of a text. */
 void rig_assert_counter(const char *text, const char *counter);
 
+/* Fails unless the text has the part, or has it not. */
+void has(const char *text, const char *part);
+void has_not(const char *text, const char *part);
+
 #endif
