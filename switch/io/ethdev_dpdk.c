@@ -230,22 +230,32 @@ static int ethdev_start(struct port *port, struct ethdev *dev, struct port_error
 	return 0;
 }
 
+/* Slots belong to one lcore: whatever queues and filters a device has, one queue serves it. */
+static void ethdev_note_queues(struct port *port, const struct rte_eth_dev_info *info)
+{
+	snprintf(port->note, sizeof(port->note),
+		 "receives through 1 of %u queues of %s, without filters of the device: the switch "
+		 "sorts packets itself",
+		 info->max_rx_queues, port->driver);
+}
+
 static void ethdev_link_wait(struct port *port, struct ethdev *dev)
 {
 	struct rte_eth_link link = { 0 };
+	const size_t len = strlen(port->note);
 
 	for (unsigned ms = 0; ms < ETHDEV_LINK_MS; ms++) {
 		if (rte_eth_link_get_nowait(dev->id, &link) || link.link_status == RTE_ETH_LINK_UP)
 			return;
 		usleep(1000);
 	}
-	snprintf(port->note, sizeof(port->note), "the link is down");
+	snprintf(port->note + len, sizeof(port->note) - len, "%sthe link is down", len ? "; " : "");
 }
 
 static int ethdev_open(struct port *port, struct port_error *err)
 {
 	struct ethdev *dev = port->priv;
-	struct rte_eth_dev_info info;
+	struct rte_eth_dev_info info = { 0 };
 
 	port->pool = eal_pool();
 	if (ethdev_make(port, dev, err) || ethdev_start(port, dev, err))
@@ -261,8 +271,11 @@ static int ethdev_open(struct port *port, struct port_error *err)
 			 "its rings have %u frames, not %u, because no more memory "
 			 "may be locked (`ulimit -l`)",
 			 eal_ring_frames(), ETHDEV_RING);
-	if (port->spec.form == PORT_PCI || port->spec.form == PORT_VDEV)
+	if (port->spec.form == PORT_PCI || port->spec.form == PORT_VDEV) {
+		if (info.max_rx_queues > 1)
+			ethdev_note_queues(port, &info);
 		ethdev_link_wait(port, dev);
+	}
 	return 0;
 }
 

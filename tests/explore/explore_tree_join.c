@@ -692,6 +692,7 @@ int main(int argc, char **argv)
 	const size_t limit = argc > 1 ? strtoul(argv[1], NULL, 10) : LIMIT;
 	int failures = 0;
 
+	setvbuf(stdout, NULL, _IOLBF, 0); /* a line tells of minutes */
 	for (unsigned i = 0; i < 10; i++)
 		failures += explore_restarts(ranges_2_1, restarts[i], limit);
 	for (unsigned i = 0; i < 11; i++)

@@ -343,8 +343,11 @@ static void draw_pool(struct world *w)
 	params.slots_max = w->tight ? most : slots;
 	params.strict_ports = draw_coin(w, 4);
 	params.values_bytes = (size_t)params.slots_max * 2 * draw_largest(w);
-	for (unsigned n = 0; n < w->nr_switches; n++)
+	for (unsigned n = 0; n < w->nr_switches; n++) {
+		/* One of two adds as the definition does, the other as fast as this machine can. */
+		params.add = (w->seed + n) % 2 ? NULL : "scalar";
 		w->node[n].params = params;
+	}
 }
 
 /* --- Faults at a time ------------------------------------------------------------------------- */
