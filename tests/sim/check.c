@@ -26,17 +26,20 @@ static void elements(const struct piece *row, uint32_t salt, unsigned kind, uint
 {
 	const uint32_t step = UINT32_C(0x9e3779b1);
 	uint32_t next = mix32(salt + row->op * step) + row->first * step;
+	uint32_t sign = 0;
 	unsigned shift = 0;
 
-	if (kind == WIRE_ADD32SAT) /* of one sign, since the order of additions is not known */
+	if (kind == WIRE_ADD32SAT) { /* of one sign, since the order of additions is not known */
 		shift = row->op % 2 ? 1 : 5;
+		sign = row->op % 4 < 2 ? 0 : ~UINT32_C(0);
+	}
 	if (kind == WIRE_ADD16)
 		shift = 16;
 	for (uint32_t i = 0; i < row->count; i++, next += step) {
 		uint32_t x = next ^ next >> 15;
 
 		x += x << 7;
-		out[i] = (x ^ x >> 12) >> shift;
+		out[i] = (x ^ x >> 12) >> shift ^ sign;
 	}
 }
 
@@ -154,10 +157,12 @@ void check_exponents(struct world *w, const struct sim_job *job, unsigned r, uns
 
 static void fold_one(uint32_t *sum, uint32_t value, unsigned kind, uint8_t *flags)
 {
+	const int64_t exact = (int64_t)(int32_t)*sum + (int32_t)value;
+
 	if (kind == WIRE_MAX32) {
 		*sum = (int32_t)value > (int32_t)*sum ? value : *sum;
-	} else if (kind == WIRE_ADD32SAT && *sum + value > INT32_MAX) { /* both are below 2^31 */
-		*sum = INT32_MAX;
+	} else if (kind == WIRE_ADD32SAT && (exact > INT32_MAX || exact < INT32_MIN)) {
+		*sum = exact > 0 ? INT32_MAX : (uint32_t)INT32_MIN;
 		*flags = WIRE_SATURATED;
 	} else {
 		*sum += value;

@@ -91,9 +91,9 @@ static uint32_t sum32(uint32_t a, uint32_t b, unsigned kind, uint8_t *flags)
 
 	if (kind == WIRE_MAX32)
 		return (int32_t)a > (int32_t)b ? a : b;
-	if (kind == WIRE_ADD32SAT && sum > INT32_MAX) {
+	if (kind == WIRE_ADD32SAT && (sum > INT32_MAX || sum < INT32_MIN)) {
 		*flags |= WIRE_SATURATED;
-		return INT32_MAX;
+		return sum > 0 ? INT32_MAX : (uint32_t)INT32_MIN;
 	}
 	return a + b;
 }
