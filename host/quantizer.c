@@ -39,8 +39,8 @@ uint64_t quantizer_scan(const struct quantizer *quantizer, const struct quantize
 {
 	if (!chunk->count)
 		return 0;
-	return quantizer->ops->scan_f32(chunk->e + WIRE_E_EXP, tensor_src(tensor, chunk),
-					chunk->count);
+	return quantizer->ops->floats[QUANT_F32].scan(chunk->e + WIRE_E_EXP,
+						      tensor_src(tensor, chunk), chunk->count);
 }
 
 void quantizer_fill(const struct quantizer *quantizer, const struct quantizer_tensor *tensor,
@@ -52,11 +52,11 @@ void quantizer_fill(const struct quantizer *quantizer, const struct quantizer_te
 	const struct quant_chunk piece = tensor_chunk(quantizer, chunk);
 
 	if (chunk->kind == WIRE_ADD32 && tensor->dtype == WIRE_F32)
-		ops->quantize_f32(payload, src, &piece);
+		ops->floats[QUANT_F32].quantize[QUANT_WIRE_32](payload, src, &piece);
 	else if (chunk->kind == WIRE_ADD32)
 		ops->store_be32(payload, src, chunk->count);
 	else if (tensor->dtype == WIRE_F32)
-		ops->order_f32(payload, src, chunk->count, tensor->op == WIRE_MIN);
+		ops->floats[QUANT_F32].order(payload, src, chunk->count, tensor->op == WIRE_MIN);
 	else if (tensor->op == WIRE_MIN)
 		ops->invert_be32(payload, src, chunk->count);
 	else
@@ -79,13 +79,14 @@ uint64_t quantizer_deliver(const struct quantizer *quantizer, const struct quant
 	const uint32_t divisor = tensor->op == WIRE_AVG ? quantizer->world : 1;
 
 	if (chunk->kind == WIRE_ADD32 && tensor->dtype == WIRE_F32)
-		return ops->dequantize_f32(dst, payload, &piece, divisor);
+		return ops->floats[QUANT_F32].dequantize[QUANT_WIRE_32](dst, payload, &piece,
+									divisor);
 	if (tensor->op == WIRE_AVG)
 		ops->average_i32(dst, payload, chunk->count, divisor);
 	else if (chunk->kind == WIRE_ADD32)
 		ops->load_be32(dst, payload, chunk->count);
 	else if (tensor->dtype == WIRE_F32)
-		ops->unorder_f32(dst, payload, chunk->count, tensor->op == WIRE_MIN);
+		ops->floats[QUANT_F32].unorder(dst, payload, chunk->count, tensor->op == WIRE_MIN);
 	else if (tensor->op == WIRE_MIN)
 		ops->uninvert_be32(dst, payload, chunk->count);
 	else

@@ -44,7 +44,12 @@ const struct quant_ops *quant_select(const char *name)
 	return NULL;
 }
 
-int quant_shift(unsigned exp, unsigned world)
+size_t quant_dtype_bytes(enum quant_dtype dtype)
 {
-	return qm_shift(exp, world);
+	return dtype == QUANT_F32 ? 4 : 2;
+}
+
+int quant_shift(unsigned exp, unsigned world, enum quant_wire wire)
+{
+	return wire == QUANT_WIRE_32 ? qm_shift(exp, world) : qm_shift16(exp, world);
 }

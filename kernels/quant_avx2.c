@@ -100,7 +100,7 @@ static inline double vec_divide(double dividend, double divisor)
  * 5 to 10 ns (on Sapphire Rapids, where a packet of 352 elements takes 40). The bodies are not
  * inlined, so that no float operation moves out from between.
  */
-static void avx2_quantize_f32(void *dst, const float *src, const struct quant_chunk *chunk)
+static void avx2_quantize_f32(void *dst, const void *src, const struct quant_chunk *chunk)
 {
 	unsigned saved = _mm_getcsr();
 
@@ -113,7 +113,7 @@ static void avx2_quantize_f32(void *dst, const float *src, const struct quant_ch
 	_mm_setcsr(saved);
 }
 
-static uint64_t avx2_dequantize_f32(float *dst, const void *src, const struct quant_chunk *chunk,
+static uint64_t avx2_dequantize_f32(void *dst, const void *src, const struct quant_chunk *chunk,
 				    uint32_t divisor)
 {
 	unsigned saved = _mm_getcsr();
@@ -129,16 +129,25 @@ static uint64_t avx2_dequantize_f32(float *dst, const void *src, const struct qu
 
 const struct quant_ops quant_ops_avx2 = {
 	.name = "avx2",
-	.scan_f32 = body_scan_f32,
-	.quantize_f32 = avx2_quantize_f32,
-	.dequantize_f32 = avx2_dequantize_f32,
+	.floats = {
+		[QUANT_F32] = {
+			.scan = body_scan_f32,
+			.quantize = { avx2_quantize_f32, quant_scalar_f32_quantize16 },
+			.dequantize = { avx2_dequantize_f32, quant_scalar_f32_dequantize16 },
+			.order = body_order_f32,
+			.unorder = body_unorder_f32,
+			.widen = quant_scalar_f32_widen,
+			.narrow = quant_scalar_f32_narrow,
+		},
+		[QUANT_F16] = QUANT_FLOAT(quant_scalar_f16),
+		[QUANT_BF16] = QUANT_FLOAT(quant_scalar_bf16),
+	},
 	.store_be32 = body_store_be32,
 	.load_be32 = body_load_be32,
-	.order_f32 = body_order_f32,
-	.unorder_f32 = body_unorder_f32,
 	.invert_be32 = body_invert_be32,
 	.uninvert_be32 = body_uninvert_be32,
 	.sum_be32 = body_sum_be32,
+	.sum_be16 = quant_scalar_sum_be16,
 	.average_i32 = body_average_i32,
 };
 

@@ -89,16 +89,25 @@ static inline double vec_divide(double dividend, double divisor)
 
 const struct quant_ops quant_ops_avx512 = {
 	.name = "avx512",
-	.scan_f32 = body_scan_f32,
-	.quantize_f32 = body_quantize_f32,
-	.dequantize_f32 = body_dequantize_f32,
+	.floats = {
+		[QUANT_F32] = {
+			.scan = body_scan_f32,
+			.quantize = { body_quantize_f32, quant_scalar_f32_quantize16 },
+			.dequantize = { body_dequantize_f32, quant_scalar_f32_dequantize16 },
+			.order = body_order_f32,
+			.unorder = body_unorder_f32,
+			.widen = quant_scalar_f32_widen,
+			.narrow = quant_scalar_f32_narrow,
+		},
+		[QUANT_F16] = QUANT_FLOAT(quant_scalar_f16),
+		[QUANT_BF16] = QUANT_FLOAT(quant_scalar_bf16),
+	},
 	.store_be32 = body_store_be32,
 	.load_be32 = body_load_be32,
-	.order_f32 = body_order_f32,
-	.unorder_f32 = body_unorder_f32,
 	.invert_be32 = body_invert_be32,
 	.uninvert_be32 = body_uninvert_be32,
 	.sum_be32 = body_sum_be32,
+	.sum_be16 = quant_scalar_sum_be16,
 	.average_i32 = body_average_i32,
 };
 

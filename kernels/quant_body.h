@@ -81,9 +81,9 @@ static uint64_t block_nonfinite(const uint8_t *restrict src, size_t count)
 	return nonfinite;
 }
 
-static uint64_t body_scan_f32(uint8_t *exp, const float *src, size_t count)
+static uint64_t body_scan_f32(uint8_t *exp, const void *src, size_t count)
 {
-	const uint8_t *from = (const uint8_t *)src;
+	const uint8_t *from = src;
 	uint64_t nonfinite = 0;
 
 	for (size_t done = 0; done < count; done += QUANT_BLOCK) {
@@ -124,11 +124,11 @@ RUN_FN void run_quantize(uint8_t *restrict dst, const uint8_t *restrict src, siz
 		run_quantize_exact(dst, src, count, k);
 }
 
-static __attribute__((noinline)) void body_quantize_f32(void *dst, const float *src,
+static __attribute__((noinline)) void body_quantize_f32(void *dst, const void *src,
 							const struct quant_chunk *chunk)
 {
 	uint8_t *to = dst;
-	const uint8_t *from = (const uint8_t *)src;
+	const uint8_t *from = src;
 	size_t run;
 
 	for (size_t done = 0; done < chunk->count; done += run) {
@@ -160,7 +160,7 @@ RUN_FN void run_dequantize_edge(uint8_t *restrict dst, const uint8_t *restrict s
 	for (size_t i = 0; i < count; i++) {
 		int32_t sum = (int32_t)qm_be32(qm_load32(src + 4 * i));
 
-		qm_store32(dst + 4 * i, qm_dequantize(sum, k, divisor));
+		qm_store32(dst + 4 * i, qm_dequantize(sum, k, divisor, QM_F32_MANT, QM_F32_EXP));
 	}
 }
 
@@ -199,9 +199,9 @@ static void run_fill(uint8_t *restrict dst, size_t count, uint32_t word)
 }
 
 static __attribute__((noinline)) uint64_t
-body_dequantize_f32(float *dst, const void *src, const struct quant_chunk *chunk, uint32_t divisor)
+body_dequantize_f32(void *dst, const void *src, const struct quant_chunk *chunk, uint32_t divisor)
 {
-	uint8_t *to = (uint8_t *)dst;
+	uint8_t *to = dst;
 	const uint8_t *from = src;
 	uint64_t nonfinite = 0;
 	size_t run;
@@ -278,14 +278,14 @@ static void run_unorder(uint8_t *restrict dst, const uint8_t *restrict src, size
 		qm_store32(dst + 4 * i, qm_unorder(qm_be32(qm_load32(src + 4 * i)), negate));
 }
 
-static void body_order_f32(void *dst, const float *src, size_t count, int negate)
+static void body_order_f32(void *dst, const void *src, size_t count, int negate)
 {
-	run_order(dst, (const uint8_t *)src, count, negate != 0);
+	run_order(dst, src, count, negate != 0);
 }
 
-static void body_unorder_f32(float *dst, const void *src, size_t count, int negate)
+static void body_unorder_f32(void *dst, const void *src, size_t count, int negate)
 {
-	run_unorder((uint8_t *)dst, src, count, negate != 0);
+	run_unorder(dst, src, count, negate != 0);
 }
 
 /*

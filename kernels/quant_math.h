@@ -17,6 +17,14 @@
 #define QM_FLT_MAX 0x7f7fffffu
 #define QM_EXP_NONFINITE 255u
 
+/* Formats of user memory: bits of the significand without its leading one, of the exponent. */
+#define QM_F32_MANT 23
+#define QM_F32_EXP 8
+#define QM_F16_MANT 10
+#define QM_F16_EXP 5
+#define QM_BF16_MANT 7
+#define QM_BF16_EXP 8
+
 /*
  * For shifts up to this one a float multiplication by 2^k rounds nothing that matters: 2^k and
  * 2^-k are normal, a subnormal x gives |x * 2^k| < 0.5, which is 0 with or without flush-to-zero,
@@ -39,15 +47,40 @@ QM_FN void qm_store32(void *dst, uint32_t word)
 	memcpy(dst, &word, sizeof(word));
 }
 
+QM_FN uint32_t qm_load16(const void *src)
+{
+	uint16_t word;
+
+	memcpy(&word, src, sizeof(word));
+	return word;
+}
+
+QM_FN void qm_store16(void *dst, uint32_t word)
+{
+	uint16_t low = (uint16_t)word;
+
+	memcpy(dst, &low, sizeof(low));
+}
+
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 QM_FN uint32_t qm_be32(uint32_t word)
 {
 	return word;
 }
+
+QM_FN uint32_t qm_be16(uint32_t word)
+{
+	return word & 0xffffu;
+}
 #else
 QM_FN uint32_t qm_be32(uint32_t word)
 {
 	return word >> 24 | (word >> 8 & 0xff00u) | (word << 8 & 0xff0000u) | word << 24;
+}
+
+QM_FN uint32_t qm_be16(uint32_t word)
+{
+	return (word >> 8 & 0xffu) | (word << 8 & 0xff00u);
 }
 #endif
 
@@ -82,6 +115,20 @@ QM_FN int qm_shift(uint32_t exp, uint32_t world)
 }
 
 /*
+ * The same for 16 bits on the wire: |x * 2^k| <= 2^(15 - ceil(log2 world)), whose sum can be 2^15 and more.
+ * What lies beyond qm_limit16() stays there, so no sum of world such numbers leaves 16 bits.
+ */
+QM_FN int qm_shift16(uint32_t exp, uint32_t world)
+{
+	return 141 - (int)(exp ? exp : 1u) - qm_log2_ceil(world);
+}
+
+QM_FN int32_t qm_limit16(uint32_t world)
+{
+	return 32767 / (int32_t)world;
+}
+
+/*
  * x * 2^k rounded to nearest even, x given by its bits, k <= 156. What lies outside (-2^31, 2^31)
  * saturates to +-2147483647, as do Inf and NaN: the block's exponent was a lie then.
  */
@@ -106,16 +153,28 @@ QM_FN int32_t qm_quantize(uint32_t bits, int k)
 	return (int32_t)((mag ^ sign) - sign);
 }
 
-/* Bits of the float nearest (ties to even) to value * 2^exp2, value >= 2^24 and < 2^63. */
-QM_FN uint32_t qm_round(uint64_t value, int exp2)
+/* qm_quantize for 16 bits on the wire; limit: qm_limit16(). */
+QM_FN int32_t qm_quantize16(uint32_t bits, int k, int32_t limit)
 {
+	int32_t q = qm_quantize(bits, k);
+
+	return q > limit ? limit : q < -limit ? -limit : q;
+}
+
+/*
+ * Bits, in the format of mant and exp_bits, of the number nearest (ties to even) to value * 2^exp2,
+ * value >= 2^24 and < 2^63.
+ */
+QM_FN uint32_t qm_round(uint64_t value, int exp2, int mant, int exp_bits)
+{
+	const int infinite = (1 << exp_bits) - 1;
 	int top = qm_width64(value) - 1;
-	int exp = top + exp2 + 127;
-	int drop = top - 23;
+	int exp = top + exp2 + (infinite >> 1);
+	int drop = top - mant;
 	uint64_t below_half, kept;
 
-	if (exp >= 255)
-		return QM_INF;
+	if (exp >= infinite)
+		return (uint32_t)infinite << mant;
 	if (exp < 1) {
 		drop += 1 - exp;
 		exp = 1;
@@ -125,16 +184,17 @@ QM_FN uint32_t qm_round(uint64_t value, int exp2)
 	below_half = (1ull << (drop - 1)) - 1u;
 	kept = (value + below_half + (value >> drop & 1u)) >> drop;
 	/* kept holds the leading one, unless subnormal; a carry moves into the exponent by itself. */
-	return ((uint32_t)(exp - 1) << 23) + (uint32_t)kept;
+	return ((uint32_t)(exp - 1) << mant) + (uint32_t)kept;
 }
 
 /*
- * Bits of sum * 2^-k / divisor, rounded once. An average of finite floats cannot exceed FLT_MAX,
- * although the rounded terms may (n > 128): it stops there. A sum becomes infinite.
+ * Bits of sum * 2^-k / divisor in a format, rounded once. An average of finite numbers cannot exceed
+ * the format's largest, although the rounded terms may (n > 128): it stops there. A sum becomes infinite.
  */
-QM_FN uint32_t qm_dequantize(int32_t sum, int k, uint32_t divisor)
+QM_FN uint32_t qm_dequantize(int32_t sum, int k, uint32_t divisor, int mant, int exp_bits)
 {
-	uint32_t sign = (uint32_t)sum & 0x80000000u;
+	const uint32_t infinite = ((1u << exp_bits) - 1u) << mant;
+	uint32_t sign = sum < 0 ? 1u << (mant + exp_bits) : 0u;
 	uint32_t mag = sign ? 0u - (uint32_t)sum : (uint32_t)sum;
 	int up = 63 - qm_width64(mag);
 	uint64_t value = (uint64_t)mag << up;
@@ -148,10 +208,71 @@ QM_FN uint32_t qm_dequantize(int32_t sum, int k, uint32_t divisor)
 		/* The lowest bit is far below half a unit: it only says "not exact". */
 		value = quotient | (quotient * divisor != value);
 	}
-	bits = qm_round(value, -up - k);
-	if (divisor > 1u && bits == QM_INF)
-		bits = QM_FLT_MAX;
+	bits = qm_round(value, -up - k, mant, exp_bits);
+	if (divisor > 1u && bits == infinite)
+		bits = infinite - 1u;
 	return sign | bits;
+}
+
+/* Bits of the float32 that a float16 or bfloat16 is. A NaN stays one. */
+QM_FN uint32_t qm_widen_f16(uint32_t half)
+{
+	uint32_t sign = half << 16 & 0x80000000u;
+	uint32_t exp = half >> 10 & 31u, mant = half & 0x3ffu;
+	int up = 11 - qm_width64(mant);
+
+	if (exp == 31u)
+		return sign | QM_INF | mant << 13;
+	if (exp)
+		return sign | (exp + 112u) << 23 | mant << 13;
+	if (!mant)
+		return sign;
+	/* Subnormal: mant * 2^-24 with its leading one moved to bit 10. */
+	return sign | (uint32_t)(113 - up) << 23 | (mant << (13 + up) & 0x7fffffu);
+}
+
+QM_FN uint32_t qm_widen_bf16(uint32_t half)
+{
+	return half << 16;
+}
+
+/* Bits of the number of a format nearest (ties to even) to the float32 with these bits. */
+QM_FN uint32_t qm_narrow(uint32_t bits, int mant, int exp_bits)
+{
+	const uint32_t infinite = ((1u << exp_bits) - 1u) << mant;
+	uint32_t exp = bits >> 23 & 255u;
+	uint32_t sign = bits >> 31 << (mant + exp_bits);
+	uint64_t value = (bits & 0x7fffffu) | (exp ? 0x800000u : 0u);
+
+	if ((bits & 0x7fffffffu) > QM_INF)
+		return infinite | 1u << (mant - 1);
+	if (exp == 255u)
+		return sign | infinite;
+	if (!value)
+		return sign;
+	return sign | qm_round(value << 32, (int)(exp ? exp : 1u) - 182, mant, exp_bits);
+}
+
+/* Bits of the float32 product a * b, rounded to nearest even; NaN: QM_NAN. */
+QM_FN uint32_t qm_multiply(uint32_t a, uint32_t b)
+{
+	uint32_t sign = (a ^ b) & 0x80000000u;
+	uint32_t mag_a = a & 0x7fffffffu, mag_b = b & 0x7fffffffu;
+	int exp_a = (int)(mag_a >> 23), exp_b = (int)(mag_b >> 23);
+	uint64_t value;
+	int up;
+
+	if (mag_a > QM_INF || mag_b > QM_INF)
+		return QM_NAN;
+	if (mag_a == QM_INF || mag_b == QM_INF)
+		return mag_a && mag_b ? sign | QM_INF : QM_NAN;
+	if (!mag_a || !mag_b)
+		return sign;
+	value = (uint64_t)((mag_a & 0x7fffffu) | (exp_a ? 0x800000u : 0u)) *
+		((mag_b & 0x7fffffu) | (exp_b ? 0x800000u : 0u));
+	up = 63 - qm_width64(value);
+	return sign | qm_round(value << up, (exp_a ? exp_a : 1) + (exp_b ? exp_b : 1) - 300 - up,
+			       QM_F32_MANT, QM_F32_EXP);
 }
 
 /*

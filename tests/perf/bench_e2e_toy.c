@@ -71,7 +71,7 @@ static void toy_agree(struct toy *toy, size_t first, size_t count)
 
 	memset(toy->agreed, 0, blocks);
 	for (unsigned rank = 0; rank < toy->data.ranks; rank++) {
-		toy->quant->scan_f32(toy->own, toy->data.src[rank] + first, count);
+		toy->quant->floats[QUANT_F32].scan(toy->own, toy->data.src[rank] + first, count);
 		for (size_t i = 0; i < blocks; i++) {
 			if (toy->own[i] > toy->agreed[i])
 				toy->agreed[i] = toy->own[i];
@@ -112,8 +112,9 @@ static void toy_window(struct toy *toy, size_t base, size_t first, size_t end)
 				.count = end - at < per ? end - at : per,
 			};
 
-			toy->quant->quantize_f32(toy_packet(toy, rank, (unsigned)i),
-						 toy->data.src[rank] + at, &chunk);
+			toy->quant->floats[QUANT_F32].quantize[QUANT_WIRE_32](
+				toy_packet(toy, rank, (unsigned)i), toy->data.src[rank] + at,
+				&chunk);
 			toy_contribute(toy, rank, (unsigned)i, toy->p);
 		}
 	}
@@ -126,9 +127,9 @@ static void toy_window(struct toy *toy, size_t base, size_t first, size_t end)
 				.count = end - at < per ? end - at : per,
 			};
 
-			toy->quant->dequantize_f32(toy->data.dst[rank] + at,
-						   toy_packet(toy, ranks - 1, (unsigned)i), &chunk,
-						   1);
+			toy->quant->floats[QUANT_F32].dequantize[QUANT_WIRE_32](
+				toy->data.dst[rank] + at, toy_packet(toy, ranks - 1, (unsigned)i),
+				&chunk, 1);
 		}
 	}
 }

@@ -79,8 +79,8 @@ static void pass_scan(const struct quant_ops *ops, struct bench_set *set)
 {
 	/* As the host does it: whole blocks, a few packets ahead. */
 	for (size_t i = 0; i < SET_COUNT; i += 8 * QUANT_BLOCK)
-		ops->scan_f32(set->dst + i / QUANT_BLOCK, (const float *)(void *)set->src + i,
-			      8 * QUANT_BLOCK);
+		ops->floats[QUANT_F32].scan(set->dst + i / QUANT_BLOCK,
+					    (const float *)(void *)set->src + i, 8 * QUANT_BLOCK);
 	memory_used(set->dst);
 }
 
@@ -89,7 +89,9 @@ static void pass_quantize(const struct quant_ops *ops, struct bench_set *set)
 	for (size_t i = 0; i < SET_COUNT; i += PIECE_COUNT) {
 		struct quant_chunk chunk = chunk_at(set, i);
 
-		ops->quantize_f32(set->dst + 4 * i, (const float *)(void *)set->src + i, &chunk);
+		ops->floats[QUANT_F32].quantize[QUANT_WIRE_32](set->dst + 4 * i,
+							       (const float *)(void *)set->src + i,
+							       &chunk);
 	}
 	memory_used(set->dst);
 }
@@ -99,8 +101,8 @@ static void dequantize_by(const struct quant_ops *ops, struct bench_set *set, ui
 	for (size_t i = 0; i < SET_COUNT; i += PIECE_COUNT) {
 		struct quant_chunk chunk = chunk_at(set, i);
 
-		ops->dequantize_f32((float *)(void *)set->dst + i, set->src + 4 * i, &chunk,
-				    divisor);
+		ops->floats[QUANT_F32].dequantize[QUANT_WIRE_32]((float *)(void *)set->dst + i,
+								 set->src + 4 * i, &chunk, divisor);
 	}
 	memory_used(set->dst);
 }
@@ -118,8 +120,8 @@ static void pass_average(const struct quant_ops *ops, struct bench_set *set)
 static void pass_order(const struct quant_ops *ops, struct bench_set *set)
 {
 	for (size_t i = 0; i < SET_COUNT; i += PIECE_COUNT)
-		ops->order_f32(set->dst + 4 * i, (const float *)(void *)set->src + i, piece_at(i),
-			       0);
+		ops->floats[QUANT_F32].order(set->dst + 4 * i, (const float *)(void *)set->src + i,
+					     piece_at(i), 0);
 	memory_used(set->dst);
 }
 
@@ -214,7 +216,8 @@ static int set_init(struct bench_set *set)
 		memcpy(set->src + 4 * i, &value, sizeof(value));
 	}
 	memset(set->dst, 0, SET_BYTES);
-	quant_select("scalar")->scan_f32(set->exp, (const float *)(void *)set->src, SET_COUNT);
+	quant_select("scalar")->floats[QUANT_F32].scan(set->exp, (const float *)(void *)set->src,
+						       SET_COUNT);
 	return 0;
 }
 

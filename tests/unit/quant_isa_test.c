@@ -76,12 +76,13 @@ static uint64_t op_run(const struct quant_ops *ops, enum op op, const struct pie
 	memset(out, 0xa5, ROOM);
 	switch (op) {
 	case OP_SCAN:
-		return ops->scan_f32(dst, src, count);
+		return ops->floats[QUANT_F32].scan(dst, src, count);
 	case OP_QUANTIZE:
-		ops->quantize_f32(dst, src, &p->chunk);
+		ops->floats[QUANT_F32].quantize[QUANT_WIRE_32](dst, src, &p->chunk);
 		return 0;
 	case OP_DEQUANTIZE:
-		return ops->dequantize_f32(dst, src, &p->chunk, p->divisor);
+		return ops->floats[QUANT_F32].dequantize[QUANT_WIRE_32](dst, src, &p->chunk,
+									p->divisor);
 	case OP_STORE:
 		ops->store_be32(dst, src, count);
 		return 0;
@@ -90,11 +91,11 @@ static uint64_t op_run(const struct quant_ops *ops, enum op op, const struct pie
 		return 0;
 	case OP_ORDER_MAX:
 	case OP_ORDER_MIN:
-		ops->order_f32(dst, src, count, op == OP_ORDER_MIN);
+		ops->floats[QUANT_F32].order(dst, src, count, op == OP_ORDER_MIN);
 		return 0;
 	case OP_UNORDER_MAX:
 	case OP_UNORDER_MIN:
-		ops->unorder_f32(dst, src, count, op == OP_UNORDER_MIN);
+		ops->floats[QUANT_F32].unorder(dst, src, count, op == OP_UNORDER_MIN);
 		return 0;
 	case OP_INVERT:
 		ops->invert_be32(dst, src, count);

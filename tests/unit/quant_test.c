@@ -80,12 +80,13 @@ static void job_run(struct job *job, const struct quant_ops *ops, uint32_t divis
 	memset(job->exp, 0, sizeof(job->exp));
 	job->fits = true;
 	for (uint32_t r = 0; r < job->world; r++) {
-		ops->scan_f32(own, job->values + r * job->count, job->count);
+		ops->floats[QUANT_F32].scan(own, job->values + r * job->count, job->count);
 		for (size_t b = 0; b < (job->count + 255) / 256; b++)
 			job->exp[b] = own[b] > job->exp[b] ? own[b] : job->exp[b];
 	}
 	for (uint32_t r = 0; r < job->world; r++) {
-		ops->quantize_f32(wire, job->values + r * job->count, &chunk);
+		ops->floats[QUANT_F32].quantize[QUANT_WIRE_32](wire, job->values + r * job->count,
+							       &chunk);
 		for (size_t i = 0; i < job->count; i++) {
 			total[i] += (int32_t)wire_get(wire, i);
 			job->fits = job->fits && total[i] <= INT32_MAX && total[i] >= INT32_MIN;
@@ -93,7 +94,8 @@ static void job_run(struct job *job, const struct quant_ops *ops, uint32_t divis
 	}
 	for (size_t i = 0; i < job->count; i++)
 		wire_put(job->sums, i, (uint32_t)(uint64_t)total[i]);
-	job->nonfinite = ops->dequantize_f32(job->result, job->sums, &chunk, divisor);
+	job->nonfinite = ops->floats[QUANT_F32].dequantize[QUANT_WIRE_32](job->result, job->sums,
+									  &chunk, divisor);
 }
 
 static long double job_exact(const struct job *job, size_t i)
@@ -171,14 +173,15 @@ static void shift__every_exponent_and_world(void **state)
 	(void)state;
 	for (unsigned exp = 0; exp < 255; exp++)
 		for (unsigned world = 1; world <= 65535; world += world < 2000 ? 1 : 997)
-			assert_int_equal(quant_shift(exp, world), naive_shift(exp, world));
-	assert_int_equal(quant_shift(127, 1), 30);
-	assert_int_equal(quant_shift(127, 4), 28);
-	assert_int_equal(quant_shift(127, 5), 27);
-	assert_int_equal(quant_shift(127, 255), 22);
-	assert_int_equal(quant_shift(127, 256), 21);
-	assert_int_equal(quant_shift(0, 1), 156);
-	assert_int_equal(quant_shift(254, 65535), -114);
+			assert_int_equal(quant_shift(exp, world, QUANT_WIRE_32),
+					 naive_shift(exp, world));
+	assert_int_equal(quant_shift(127, 1, QUANT_WIRE_32), 30);
+	assert_int_equal(quant_shift(127, 4, QUANT_WIRE_32), 28);
+	assert_int_equal(quant_shift(127, 5, QUANT_WIRE_32), 27);
+	assert_int_equal(quant_shift(127, 255, QUANT_WIRE_32), 22);
+	assert_int_equal(quant_shift(127, 256, QUANT_WIRE_32), 21);
+	assert_int_equal(quant_shift(0, 1, QUANT_WIRE_32), 156);
+	assert_int_equal(quant_shift(254, 65535, QUANT_WIRE_32), -114);
 }
 
 /* n workers at the largest |x| of a block, rounded, stay within int32: every n, and both signs. */
@@ -186,7 +189,7 @@ static void shift__largest_sums_fit(void **state)
 {
 	(void)state;
 	for (uint32_t world = 1; world <= 65535; world++) {
-		int64_t q = naive_quantize(0x3f7fffffu, quant_shift(126, world));
+		int64_t q = naive_quantize(0x3f7fffffu, quant_shift(126, world, QUANT_WIRE_32));
 
 		assert_true(q * world <= INT32_MAX);
 	}
@@ -204,7 +207,7 @@ static void scan__largest_exponent_of_each_block(void **state)
 	src[255] = -2.5f;
 	src[256] = -1e-40f;
 	src[599] = -FLT_MAX;
-	assert_int_equal(quant_select("scalar")->scan_f32(exp, src, 600), 0);
+	assert_int_equal(quant_select("scalar")->floats[QUANT_F32].scan(exp, src, 600), 0);
 	assert_int_equal(exp[0], 128);
 	assert_int_equal(exp[1], 0);
 	assert_int_equal(exp[2], 254);
@@ -221,7 +224,7 @@ static void scan__nonfinite_are_counted(void **state)
 	src[8] = -INFINITY;
 	src[9] = NAN;
 	src[290] = bits_float(0xff800001u);
-	assert_int_equal(quant_select("scalar")->scan_f32(exp, src, 300), 4);
+	assert_int_equal(quant_select("scalar")->floats[QUANT_F32].scan(exp, src, 300), 4);
 	assert_int_equal(exp[0], 255);
 	assert_int_equal(exp[1], 255);
 }
@@ -240,8 +243,10 @@ static void quantize__equals_exact_arithmetic(void **state)
 		for (size_t w = 0; w < NR_WORLDS; w++) {
 			piece_init(&p, exp, worlds[w]);
 			piece_floats(&p);
-			ops->quantize_f32((void *)(out + p.dst_at),
-					  (const void *)(p.src + p.src_at), &p.chunk);
+			ops->floats[QUANT_F32].quantize[QUANT_WIRE_32]((void *)(out + p.dst_at),
+								       (const void *)(p.src +
+										      p.src_at),
+								       &p.chunk);
 			for (size_t i = 0; i < p.chunk.count; i++) {
 				int k = naive_shift(piece_exp(&p, i), worlds[w]);
 				uint32_t bits = host_get(p.src + p.src_at, i);
@@ -264,11 +269,11 @@ static void quantize__ties_go_to_even(void **state)
 	struct quant_chunk chunk = { &exp, 0, 1, 9 };
 
 	(void)state;
-	assert_int_equal(quant_shift(exp, 1), 0);
+	assert_int_equal(quant_shift(exp, 1, QUANT_WIRE_32), 0);
 	for (size_t t = 0; t < 2; t++) {
 		const struct quant_ops *ops = quant_select(t ? NULL : "scalar");
 
-		ops->quantize_f32(out, src, &chunk);
+		ops->floats[QUANT_F32].quantize[QUANT_WIRE_32](out, src, &chunk);
 		for (size_t i = 0; i < 9; i++)
 			assert_int_equal((int32_t)wire_get(out, i), want[i]);
 	}
@@ -282,7 +287,7 @@ static void quantize__lies_saturate(void **state)
 	struct quant_chunk chunk = { &exp, 0, 1, 6 };
 
 	(void)state;
-	quant_select("scalar")->quantize_f32(out, src, &chunk);
+	quant_select("scalar")->floats[QUANT_F32].quantize[QUANT_WIRE_32](out, src, &chunk);
 	for (size_t i = 0; i < 6; i++)
 		assert_int_equal((int32_t)wire_get(out, i), i % 2 ? -2147483647 : 2147483647);
 }
@@ -302,8 +307,8 @@ static void dequantize__equals_exact_arithmetic(void **state)
 
 			piece_init(&p, exp, worlds[w]);
 			piece_sums(&p);
-			counted = ops->dequantize_f32((void *)(out + p.dst_at), p.src + p.src_at,
-						      &p.chunk, p.divisor);
+			counted = ops->floats[QUANT_F32].dequantize[QUANT_WIRE_32](
+				(void *)(out + p.dst_at), p.src + p.src_at, &p.chunk, p.divisor);
 			for (size_t i = 0; i < p.chunk.count; i++) {
 				int k = naive_shift(piece_exp(&p, i), worlds[w]);
 				int32_t sum = (int32_t)wire_get(p.src + p.src_at, i);
@@ -342,7 +347,7 @@ static void dequantize__average_ties(void **state)
 
 			if (!ops)
 				continue;
-			ops->dequantize_f32(out, wire, &chunk, world);
+			ops->floats[QUANT_F32].dequantize[QUANT_WIRE_32](out, wire, &chunk, world);
 			for (size_t i = 0; i < 5; i++) {
 				int32_t sum = (int32_t)wire_get(wire, i);
 				int k = naive_shift(exp, world);
@@ -551,18 +556,18 @@ static void order__follows_the_floats(void **state)
 	float back[12];
 
 	(void)state;
-	ops->order_f32(wire, rising, 12, 0);
+	ops->floats[QUANT_F32].order(wire, rising, 12, 0);
 	for (size_t i = 1; i < 12; i++)
 		assert_true((int32_t)wire_get(wire, i - 1) < (int32_t)wire_get(wire, i));
-	ops->unorder_f32(back, wire, 12, 0);
+	ops->floats[QUANT_F32].unorder(back, wire, 12, 0);
 	assert_memory_equal(back, rising, sizeof(rising));
 
-	ops->order_f32(wire, rising, 12, 1);
+	ops->floats[QUANT_F32].order(wire, rising, 12, 1);
 	for (size_t i = 1; i < 11; i++) {
 		assert_true((int32_t)wire_get(wire, i - 1) > (int32_t)wire_get(wire, i));
 		assert_true((int32_t)wire_get(wire, 11) > (int32_t)wire_get(wire, i - 1));
 	}
-	ops->unorder_f32(back, wire, 12, 1);
+	ops->floats[QUANT_F32].unorder(back, wire, 12, 1);
 	assert_memory_equal(back, rising, sizeof(rising));
 }
 
@@ -579,10 +584,10 @@ static void order__every_nan_becomes_the_same(void **state)
 		float src[5];
 
 		memcpy(src, nans, sizeof(src));
-		ops->order_f32(wire, src, 5, negate);
+		ops->floats[QUANT_F32].order(wire, src, 5, negate);
 		for (size_t i = 0; i < 5; i++)
 			assert_int_equal(wire_get(wire, i), NAN_BITS);
-		ops->unorder_f32(src, wire, 5, negate);
+		ops->floats[QUANT_F32].unorder(src, wire, 5, negate);
 		memcpy(back, src, sizeof(back));
 		for (size_t i = 0; i < 5; i++)
 			assert_int_equal(back[i], NAN_BITS);
@@ -602,11 +607,11 @@ static void order__maximum_and_minimum_of_pairs(void **state)
 		int32_t a, b;
 
 		memcpy(pair, bits, sizeof(pair));
-		ops->order_f32(wire, pair, 2, negate);
+		ops->floats[QUANT_F32].order(wire, pair, 2, negate);
 		a = (int32_t)wire_get(wire, 0);
 		b = (int32_t)wire_get(wire, 1);
 		wire_put(wire, 0, (uint32_t)(a > b ? a : b));
-		ops->unorder_f32(&got, wire, 1, negate);
+		ops->floats[QUANT_F32].unorder(&got, wire, 1, negate);
 		if (isnan(pair[0]) || isnan(pair[1]))
 			assert_int_equal(float_bits(got), NAN_BITS);
 		else
