@@ -274,7 +274,7 @@ ifeq ($(MODE),tsan)
 RUN_REST  := 'skip:explore, style and e2e:MODE=tsan runs the unit tests only'
 endif
 
-check: tests  ## unit, explore, proof, style and end-to-end tests
+check: tests  ## all tests: unit, explorers, simulator, models, mutants, fuzz inputs, style, end to end
 	@$(CHECK) $(RUN_UNIT) $(RUN_REST)
 check-unit: $(UNIT)  ## unit tests
 	@$(CHECK) $(RUN_UNIT)

@@ -153,7 +153,7 @@ culprit()
 	case $victim-$1 in
 	worker-*) echo 'rank 3 of 4(,| died| restarted)' ;;
 	leaf-[01]) echo 'rank [23] of 4, or the switch it is behind, (restarted|is gone)|the switch of rank [23] of 4, or one above it, lost the state of job kill' ;;
-	leaf-*) echo ': the switch 10.0.0.252:48880 (lost the state of job kill|is gone)' ;;
+	leaf-*) echo ': (rank 2 of 4, or )?the switch 10.0.0.252:48880,? (lost the state of job kill|is gone)' ;;
 	root-*) echo 'a switch above the switch 10.0.0.25[23]:48880 lost the state of job kill' ;;
 	esac
 }
