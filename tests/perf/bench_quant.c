@@ -9,7 +9,7 @@
 
 #include "kernels/quant.h"
 
-#define PIECE_COUNT 352		    /* elements of a packet at MTU 1500 */
+#define PIECE_BYTES 1408	    /* of a packet at MTU 1500 */
 #define ROUNDS 21		    /* figures, reference and subject in turn; the medians count */
 #define WORLD 6			    /* no power of two, so that the average has to divide */
 #define MOVED_MIN ((size_t)2 << 20) /* bytes for one figure */
@@ -139,14 +139,23 @@ static size_t row_bytes(const struct row *row)
 	return row_reads_only(row) ? row_in(row) : (row_in(row) + row_out(row)) / 2;
 }
 
+/* Elements of a packet. */
+static size_t row_piece(const struct row *row)
+{
+	return row->wire == QUANT_WIRE_32 ? PIECE_BYTES / 4 : PIECE_BYTES / 2;
+}
+
+static size_t piece_at(const struct row *row, const struct window *w, size_t first)
+{
+	return w->count - first < row_piece(row) ? w->count - first : row_piece(row);
+}
+
 static void pass_memcpy(const struct row *row, const struct window *w)
 {
 	const size_t bytes = row_bytes(row);
 
-	for (size_t i = 0; i < w->count; i += PIECE_COUNT) {
-		size_t nr = w->count - i < PIECE_COUNT ? w->count - i : PIECE_COUNT;
-
-		memcpy(w->dst + bytes * i, w->src + bytes * i, bytes * nr);
+	for (size_t i = 0; i < w->count; i += row_piece(row)) {
+		memcpy(w->dst + bytes * i, w->src + bytes * i, bytes * piece_at(row, w, i));
 		memory_used(w->dst);
 	}
 }
@@ -187,12 +196,12 @@ static void piece_floats(const struct quant_ops *ops, const struct row *row, voi
 
 static void pass_pieces(const struct quant_ops *ops, const struct row *row, const struct window *w)
 {
-	for (size_t i = 0; i < w->count; i += PIECE_COUNT) {
+	for (size_t i = 0; i < w->count; i += row_piece(row)) {
 		struct quant_chunk chunk = {
 			.exp = w->exp + i / QUANT_BLOCK,
 			.phase = (uint32_t)(i % QUANT_BLOCK),
 			.world = WORLD,
-			.count = w->count - i < PIECE_COUNT ? w->count - i : PIECE_COUNT,
+			.count = piece_at(row, w, i),
 		};
 
 		piece_floats(ops, row, w->dst + row_out(row) * i, w->src + row_in(row) * i, &chunk);
@@ -386,8 +395,8 @@ static size_t bench_run(struct bench_result *results, struct bench_set *set)
 	enum quant_dtype filled = QUANT_F32;
 	size_t nr = 0;
 
-	printf("# pieces of %d elements, medians of %d by CPU time; GB/s, memcpy, ratio\n",
-	       PIECE_COUNT, ROUNDS);
+	printf("# packets of %d bytes, medians of %d by CPU time; GB/s, memcpy, ratio\n",
+	       PIECE_BYTES, ROUNDS);
 	printf("%-18s %-5s %22s %22s %22s %9s\n", "# what", "from", isas[0], isas[1], isas[2],
 	       "x scalar");
 	set_fill(set, filled);
