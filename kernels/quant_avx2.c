@@ -1,154 +1,206 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The quantiser in AVX2; compiled with -mavx2, run only where quant_select finds it.
+// The quantiser in AVX2, FMA and F16C; compiled with these, run only where quant_select finds them.
 #include "kernels/quant_isa.h"
 
 #if defined(__x86_64__)
 
 #include <immintrin.h>
-#include <stdbool.h>
 
+/* It rounds as the thread's MXCSR says. */
+#define VEC_MODE MODE_ALL
+#define VEC_MODE_STORE_HALF MODE_ALL
 #define VEC_LANES 8
+#include "kernels/quant_vec.h"
 
-/* Round to nearest, subnormals kept, every exception masked. */
-#define MXCSR_DEFAULT 0x1f80u
-#define MXCSR_STICKY 0x003fu
-
-static inline bool mxcsr_is_default(unsigned mxcsr)
+VEC_FN vec_u32 vec_load(const void *src)
 {
-	return (mxcsr & ~MXCSR_STICKY) == MXCSR_DEFAULT;
+	return (vec_u32)_mm256_loadu_si256(src);
 }
 
-static inline __m256i vec_swap(__m256i words)
+VEC_FN void vec_store(void *dst, vec_u32 words)
 {
-	const __m256i order = _mm256_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12,
-					       3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13,
-					       12);
-
-	return _mm256_shuffle_epi8(words, order);
+	_mm256_storeu_si256(dst, (__m256i)words);
 }
 
-struct vec {
-	double scale;
-	__m256i least;
-};
-
-static inline struct vec vec_init(double scale)
+VEC_FN vec_u32 vec_swap(vec_u32 words)
 {
-	struct vec vec = { .scale = scale, .least = _mm256_setzero_si256() };
+	const __m256i order = _mm256_broadcastsi128_si256(
+		_mm_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12));
 
-	return vec;
+	return (vec_u32)_mm256_shuffle_epi8((__m256i)words, order);
 }
 
-/* What does not fit converts to -2^31, which nothing that fits does. */
-static inline bool vec_overflowed(const struct vec *vec)
+VEC_FN vec_u32 vec_min(vec_u32 a, vec_u32 b)
 {
-	__m256i beyond = _mm256_cmpeq_epi32(vec->least, _mm256_set1_epi32(INT32_MIN));
+	return (vec_u32)_mm256_min_epi32((__m256i)a, (__m256i)b);
+}
+
+VEC_FN bool vec_beyond(vec_u32 words)
+{
+	__m256i beyond = _mm256_cmpeq_epi32((__m256i)words, _mm256_set1_epi32(INT32_MIN));
 
 	return _mm256_movemask_epi8(beyond) != 0;
 }
 
-static inline void vec_quantize(void *dst, const void *src, struct vec *vec)
+VEC_FN vec_u32 vec_multiply(vec_u32 x, float factor)
 {
-	__m256 x = _mm256_castsi256_ps(_mm256_loadu_si256(src));
-	__m256i q = _mm256_cvtps_epi32(_mm256_mul_ps(x, _mm256_set1_ps((float)vec->scale)));
-
-	vec->least = _mm256_min_epi32(vec->least, q);
-	_mm256_storeu_si256(dst, vec_swap(q));
+	return (vec_u32)_mm256_mul_ps((__m256)x, _mm256_set1_ps(factor));
 }
 
-static inline void vec_dequantize(void *dst, const void *src, struct vec *vec)
+VEC_FN vec_u32 vec_quantize(vec_u32 x, float scale)
 {
-	__m256 sum = _mm256_cvtepi32_ps(vec_swap(_mm256_loadu_si256(src)));
-	__m256 result = _mm256_mul_ps(sum, _mm256_set1_ps((float)vec->scale));
+	return (vec_u32)_mm256_cvtps_epi32((__m256)vec_multiply(x, scale));
+}
 
-	_mm256_storeu_si256(dst, _mm256_castps_si256(result));
+VEC_FN vec_u32 vec_float(vec_u32 sum)
+{
+	return (vec_u32)_mm256_cvtepi32_ps((__m256i)sum);
+}
+
+/* What vec_float has rounded away, the sign of it being right also where x is 2^31. */
+VEC_FN vec_u32 vec_float_rest(vec_u32 sum, vec_u32 x)
+{
+	return sum - (vec_u32)_mm256_cvtps_epi32((__m256)x);
+}
+
+/* One less where it was rounded away from zero; then the lowest bit for what is missing. */
+VEC_FN vec_u32 vec_float_odd(vec_u32 sum)
+{
+	vec_u32 x = vec_float(sum), rest = vec_float_rest(sum, x);
+	vec_u32 away = (vec_u32)_mm256_sign_epi32((__m256i)rest, (__m256i)sum);
+	vec_u32 cut = x + (vec_u32)((vec_i32)away >> 31);
+
+	return cut | (vec_u32)_mm256_min_epu32((__m256i)rest, _mm256_set1_epi32(1));
 }
 
 /*
- * sum * scale is off by at most 2^-52 of itself, while sum / divisor is either one of the points
- * where rounding to float turns, or 2^-41 away from all of them. Rounding away the lowest 6 of 53
- * bits first restores the former and cannot cross with the latter.
+ * A first quotient within 3 units, then its exact remainder: the right one, because no quotient of
+ * a float and 16 bits lies within 2^-17 units of a point where rounding turns, nor on one.
  */
-static inline __m128 half_average(__m128i sum, double scale)
+VEC_FN vec_u32 vec_divide(vec_u32 x, const struct vec_divisor *divisor)
 {
-	__m256d product = _mm256_mul_pd(_mm256_cvtepi32_pd(sum), _mm256_set1_pd(scale));
-	__m256i bits = _mm256_castpd_si256(product);
+	__m256 inverse = _mm256_set1_ps(divisor->inverse);
+	__m256 first = _mm256_mul_ps((__m256)x, inverse);
+	__m256 rest = _mm256_fnmadd_ps(first, _mm256_set1_ps(divisor->value), (__m256)x);
 
-	bits = _mm256_add_epi64(bits, _mm256_set1_epi64x(32));
-	bits = _mm256_and_si256(bits, _mm256_set1_epi64x(~63ll));
-	return _mm256_cvtpd_ps(_mm256_castsi256_pd(bits));
+	return (vec_u32)_mm256_fmadd_ps(rest, inverse, first);
 }
 
-static inline void vec_average(void *dst, const void *src, struct vec *vec)
+/*
+ * The same for a sum that may have 32 bits: the remainder is exact with what vec_float has rounded
+ * away, too, but the quotient can be a point where rounding turns. It is that, or 2^-17 units away,
+ * and the second part of it is off by less than 2^-19: without its lowest 4 bits of 24 it is
+ * exact in the first case, and does not become so in the other.
+ */
+VEC_FN vec_u32 vec_average(vec_u32 sum, const struct vec_divisor *divisor)
 {
-	__m256i sum = vec_swap(_mm256_loadu_si256(src));
-	__m128 low = half_average(_mm256_castsi256_si128(sum), vec->scale);
-	__m128 high = half_average(_mm256_extracti128_si256(sum, 1), vec->scale);
+	vec_u32 x = vec_float(sum), lost = vec_float(vec_float_rest(sum, x));
+	__m256 inverse = _mm256_set1_ps(divisor->inverse);
+	__m256 first = _mm256_mul_ps((__m256)x, inverse);
+	__m256 rest = _mm256_fnmadd_ps(first, _mm256_set1_ps(divisor->value), (__m256)x);
+	vec_u32 second = (vec_u32)_mm256_mul_ps(_mm256_add_ps(rest, (__m256)lost), inverse);
 
-	_mm256_storeu_si256(dst, _mm256_castps_si256(_mm256_set_m128(high, low)));
+	return (vec_u32)_mm256_add_ps(first, (__m256)((second + 8u) & ~15u));
 }
 
-static inline double vec_divide(double dividend, double divisor)
+static inline float vec_reciprocal(float divisor)
 {
-	return dividend / divisor;
+	return 1.0f / divisor;
+}
+
+/* To the upper half, ties to even: a carry moves into the exponent, as far as infinity. */
+VEC_FN vec_u32 vec_round_upper(vec_u32 x)
+{
+	return x + 0x7fffu + (x >> 16 & 1u);
+}
+
+VEC_FN struct pair pair_load_upper(const void *src)
+{
+	const __m128i *from = src;
+	struct pair words = {
+		.low = (vec_u32)_mm256_cvtepu16_epi32(_mm_loadu_si128(from)) << 16,
+		.high = (vec_u32)_mm256_cvtepu16_epi32(_mm_loadu_si128(from + 1)) << 16,
+	};
+
+	return words;
+}
+
+VEC_FN struct pair pair_load_upper_mixed(const void *src)
+{
+	__m256i words = _mm256_loadu_si256(src), zero = _mm256_setzero_si256();
+	struct pair mixed = {
+		.low = (vec_u32)_mm256_unpacklo_epi16(zero, words),
+		.high = (vec_u32)_mm256_unpackhi_epi16(zero, words),
+	};
+
+	return mixed;
+}
+
+/* Packing works within 128 bits; this puts the quarters in order. */
+VEC_FN __m256i half_in_order(__m256i packed)
+{
+	return _mm256_permute4x64_epi64(packed, 0xd8);
+}
+
+VEC_FN void pair_store_upper(void *dst, struct pair words)
+{
+	__m256i packed =
+		_mm256_packus_epi32((__m256i)(words.low >> 16), (__m256i)(words.high >> 16));
+
+	_mm256_storeu_si256(dst, half_in_order(packed));
+}
+
+VEC_FN struct pair pair_load_half(const void *src)
+{
+	const __m128i *from = src;
+	struct pair x = {
+		.low = (vec_u32)_mm256_cvtph_ps(_mm_loadu_si128(from)),
+		.high = (vec_u32)_mm256_cvtph_ps(_mm_loadu_si128(from + 1)),
+	};
+
+	return x;
+}
+
+VEC_FN void pair_store_half(void *dst, struct pair x)
+{
+	__m128i *to = dst;
+
+	_mm_storeu_si128(to, _mm256_cvtps_ph((__m256)x.low, _MM_FROUND_TO_NEAREST_INT));
+	_mm_storeu_si128(to + 1, _mm256_cvtps_ph((__m256)x.high, _MM_FROUND_TO_NEAREST_INT));
+}
+
+VEC_FN __m256i half_swap16(__m256i words)
+{
+	const __m256i order = _mm256_broadcastsi128_si256(
+		_mm_setr_epi8(1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14));
+
+	return _mm256_shuffle_epi8(words, order);
+}
+
+VEC_FN struct pair pair_load_be16(const void *src)
+{
+	__m256i words = half_swap16(_mm256_loadu_si256(src));
+	struct pair sums = {
+		.low = (vec_u32)_mm256_cvtepi16_epi32(_mm256_castsi256_si128(words)),
+		.high = (vec_u32)_mm256_cvtepi16_epi32(_mm256_extracti128_si256(words, 1)),
+	};
+
+	return sums;
+}
+
+VEC_FN void pair_store_be16(void *dst, struct pair q, int32_t limit, bool mixed)
+{
+	__m256i packed = _mm256_packs_epi32((__m256i)q.low, (__m256i)q.high);
+
+	packed = _mm256_min_epi16(packed, _mm256_set1_epi16((int16_t)limit));
+	packed = _mm256_max_epi16(packed, _mm256_set1_epi16((int16_t)-limit));
+	if (!mixed)
+		packed = half_in_order(packed);
+	_mm256_storeu_si256(dst, half_swap16(packed));
 }
 
 #include "kernels/quant_body.h"
 
-/*
- * AVX2 rounds as the thread's MXCSR says. It is the default nearly always, and each write costs
- * 5 to 10 ns (on Sapphire Rapids, where a packet of 352 elements takes 40). The bodies are not
- * inlined, so that no float operation moves out from between.
- */
-static void avx2_quantize_f32(void *dst, const void *src, const struct quant_chunk *chunk)
-{
-	unsigned saved = _mm_getcsr();
-
-	if (mxcsr_is_default(saved)) {
-		body_quantize_f32(dst, src, chunk);
-		return;
-	}
-	_mm_setcsr(MXCSR_DEFAULT);
-	body_quantize_f32(dst, src, chunk);
-	_mm_setcsr(saved);
-}
-
-static uint64_t avx2_dequantize_f32(void *dst, const void *src, const struct quant_chunk *chunk,
-				    uint32_t divisor)
-{
-	unsigned saved = _mm_getcsr();
-	uint64_t nonfinite;
-
-	if (mxcsr_is_default(saved))
-		return body_dequantize_f32(dst, src, chunk, divisor);
-	_mm_setcsr(MXCSR_DEFAULT);
-	nonfinite = body_dequantize_f32(dst, src, chunk, divisor);
-	_mm_setcsr(saved);
-	return nonfinite;
-}
-
-const struct quant_ops quant_ops_avx2 = {
-	.name = "avx2",
-	.floats = {
-		[QUANT_F32] = {
-			.scan = body_scan_f32,
-			.quantize = { avx2_quantize_f32, quant_scalar_f32_quantize16 },
-			.dequantize = { avx2_dequantize_f32, quant_scalar_f32_dequantize16 },
-			.order = body_order_f32,
-			.unorder = body_unorder_f32,
-			.widen = quant_scalar_f32_widen,
-			.narrow = quant_scalar_f32_narrow,
-		},
-		[QUANT_F16] = QUANT_FLOAT(quant_scalar_f16),
-		[QUANT_BF16] = QUANT_FLOAT(quant_scalar_bf16),
-	},
-	.store_be32 = body_store_be32,
-	.load_be32 = body_load_be32,
-	.invert_be32 = body_invert_be32,
-	.uninvert_be32 = body_uninvert_be32,
-	.sum_be32 = body_sum_be32,
-	.sum_be16 = quant_scalar_sum_be16,
-	.average_i32 = body_average_i32,
-};
+const struct quant_ops quant_ops_avx2 = BODY_OPS("avx2");
 
 #endif
