@@ -274,6 +274,31 @@ static void wrong_sum(struct world *w, const struct sim_job *job, unsigned r, un
 	mark->wrong = true;
 }
 
+static uint8_t agreed(const struct sim_job *job, const struct epoch *epoch, unsigned op,
+		      uint32_t block)
+{
+	uint8_t max = 0;
+
+	for (unsigned i = 0; i < job->world; i++) {
+		uint8_t e = exponent(epoch->rank[i].salt, op, block);
+
+		max = e > max ? e : max;
+	}
+	return max;
+}
+
+/* What is delivered with the exponent of another block is another number. */
+static void scale_check(struct world *w, const struct sim_job *job, unsigned op,
+			const struct coll_chunk *c, const struct epoch *epoch)
+{
+	uint32_t block = (uint32_t)c->first / BLOCK;
+
+	if (job->work[op].form == COLL_FLOAT && *c->e != agreed(job, epoch, op, block))
+		sim_fail(w, BY_EXPONENT,
+			 "%s: operation %u element %lu is scaled by another block's exponent",
+			 job->name, op, (unsigned long)c->first);
+}
+
 void check_data(struct world *w, struct sim_job *job, unsigned r, unsigned op,
 		const struct coll_chunk *c, const uint8_t *payload)
 {
@@ -288,6 +313,7 @@ void check_data(struct world *w, struct sim_job *job, unsigned r, unsigned op,
 	len = (size_t)c->count * job->work[op].width;
 	if (memcmp(payload, e->bytes, len) != 0)
 		wrong_sum(w, job, r, op, c);
+	scale_check(w, job, op, c, epoch);
 	if (c->flags != e->flags)
 		sim_fail(w, BY_SUM, "%s rank %u: operation %u has flags %x instead of %x",
 			 job->name, r, op, c->flags, e->flags);
@@ -311,13 +337,8 @@ void check_agreed(struct world *w, struct sim_job *job, unsigned r, unsigned op,
 				 job->name, r, op, i);
 	for (uint32_t b = 0; b * BLOCK < c->count; b++) {
 		uint32_t block = (uint32_t)c->first / BLOCK + b;
-		uint8_t max = 0;
+		uint8_t max = agreed(job, epoch, op, block);
 
-		for (unsigned i = 0; i < job->world; i++) {
-			uint8_t e = exponent(epoch->rank[i].salt, op, block);
-
-			max = e > max ? e : max;
-		}
 		if (c->e[WIRE_E_EXP + b] != max)
 			sim_fail(w, BY_EXPONENT,
 				 "%s rank %u: wrong exponent, operation %u block %u: %u, not %u",
