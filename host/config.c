@@ -81,6 +81,11 @@ static const struct config_option config_table[] = {
 	  .allowed = "0 or 1", .max = 1,
 	  .meaning =
 		  "1: all packets carry a CRC32C, and sums are verified at their end; the same on all ranks" },
+	{ CONFIG_OPT("wire", "WIRE", CONFIG_CHOICE, wire), .default_text = "int32", .unit_text = "",
+	  .allowed = "int32|int16",
+	  .meaning =
+		  "as what sums and averages of floats travel, unless an operation says so itself; int16: half "
+		  "the bytes, less exact" },
 	{ CONFIG_OPT("kernels", "KERNELS", CONFIG_CHOICE, kernels), .default_text = "best",
 	  .unit_text = "", .allowed = "best|scalar|avx2|avx512",
 	  .meaning = "instructions for the conversion of numbers; all give the same bits" },

@@ -44,6 +44,9 @@ enum { CONFIG_NR_MAX = 32, CONFIG_PATH = 1024, CONFIG_RANKS_MAX = 1024 };
 
 enum config_transport { CONFIG_UDP, CONFIG_INPROC };
 
+/* As what float sums and averages travel. */
+enum config_wire { CONFIG_INT32, CONFIG_INT16 };
+
 struct config_switch {
 	bool named;  /* the user named one */
 	bool inproc; /* or none was named */
@@ -78,6 +81,7 @@ struct config {
 	char conf[CONFIG_PATH];
 	uint64_t kernels; /* 0: best */
 	uint64_t port;
+	uint64_t wire;	/* enum config_wire */
 	uint64_t check; /* 1: CRC32C in every packet, CLOSE behind every sum */
 };
 

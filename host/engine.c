@@ -91,6 +91,7 @@ static void engine_result(struct engine *engine, const struct wire_msg *msg)
 		op = engine->ops[chunk.op];
 		op->nonfinite +=
 			quantizer_deliver(&engine->quantizer, &op->tensor, &chunk, msg->payload);
+		op->saturated += quantizer_saturated(&chunk, msg->payload);
 		break;
 	case COLL_TAKEN_E:
 		op = engine->ops[chunk.op];
@@ -592,10 +593,15 @@ static bool engine_overlap(const uint8_t *a, const uint8_t *b, uint64_t a_bytes,
 	return a_bytes && b_bytes && a < b + b_bytes && b < a + a_bytes;
 }
 
+static uint64_t engine_bytes(const struct engine_op *op)
+{
+	return op->count * quantizer_bytes(op->tensor.dtype);
+}
+
 /* R5: what one operation writes, no other unfinished one reads or writes. */
 static int engine_check_overlap(struct engine *engine, const struct engine_op *op)
 {
-	const uint64_t bytes = op->count * 4;
+	const uint64_t bytes = engine_bytes(op);
 	char text[ENGINE_TEXT_OP];
 
 	if (op->tensor.src != op->tensor.dst &&
@@ -606,7 +612,7 @@ static int engine_check_overlap(struct engine *engine, const struct engine_op *o
 	}
 	for (unsigned i = 0; i < COLL_OPS; i++) {
 		const struct engine_op *other = engine->ops[i];
-		const uint64_t other_bytes = other ? other->count * 4 : 0;
+		const uint64_t other_bytes = other ? engine_bytes(other) : 0;
 
 		if (!other || other->barrier ||
 		    !(engine_overlap(op->tensor.dst, other->tensor.dst, bytes, other_bytes) ||
@@ -637,12 +643,8 @@ static int engine_start(struct engine *engine, struct engine_op *op)
 	};
 	int i;
 
-	if (!op->barrier && !quantizer_plan(&args, op->tensor.dtype, op->tensor.op)) {
-		snprintf(engine->text, ENGINE_TEXT,
-			 "all-reduce of %s: this version has float32 and int32",
-			 print_dtype(op->tensor.dtype));
-		return TALLY_UNSUPPORTED;
-	}
+	if (!op->barrier)
+		quantizer_plan(&args, &op->tensor);
 	if (!op->count) {
 		args.form = COLL_OPEN;
 		args.kind = args.width = 0;
@@ -676,7 +678,7 @@ int engine_post(struct engine *engine, struct engine_op *op)
 	if (rc < 0)
 		return rc;
 	op->status = TALLY_IN_PROGRESS;
-	op->nonfinite = 0;
+	op->nonfinite = op->saturated = 0;
 	op->nonfinite_rank = -1;
 	op->posted_ns = engine->now_ns;
 	op->split = engine->stats.split;

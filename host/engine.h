@@ -36,7 +36,7 @@ struct engine_op {
 	uint64_t count;
 	bool barrier;
 	int status; /* enum tally_status */
-	uint64_t nonfinite;
+	uint64_t nonfinite, saturated;
 	int32_t nonfinite_rank; /* -1: none */
 	uint64_t posted_ns, done_ns;
 	struct engine_split split; /* until it is done: the engine's as it was posted */

@@ -125,6 +125,17 @@ static const char *failure_collective(unsigned collective)
 					    : "unknown";
 }
 
+/* Of an operation without values there is none on the wire. */
+static const char *failure_wire(unsigned width)
+{
+	return width == 4 ? "int32" : width == 2 ? "int16" : "nothing";
+}
+
+static const char *failure_switched(unsigned flag)
+{
+	return flag ? "asked for" : "not asked for";
+}
+
 /* A field of a descriptor; word: its value has a name. */
 struct failure_field {
 	const char *name;
@@ -152,10 +163,12 @@ static bool failure_differ(const struct wire_desc *a, const struct wire_desc *b,
 		{ "the count", a->count, b->count, NULL },
 		{ "the dtype", a->dtype, b->dtype, print_dtype },
 		{ "the op", a->op, b->op, print_op },
-		{ "the wire width", a->width, b->width, NULL },
+		{ "the wire (TALLY_WIRE)", a->width, b->width, failure_wire },
 		{ "the root", a->root, b->root, NULL },
 		{ "the world size", a->world, b->world, NULL },
 		{ "the chunk size", a->p, b->p, NULL },
+		{ "saturation", a->flags & WIRE_DESC_SATURATE, b->flags & WIRE_DESC_SATURATE,
+		  failure_switched },
 		{ "a flag", a->flags, b->flags, NULL },
 	};
 

@@ -3,6 +3,7 @@
 #ifndef HOST_QUANTIZER_H
 #define HOST_QUANTIZER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "host/core/coll.h"
@@ -19,13 +20,23 @@ struct quantizer_tensor {
 	uint8_t *dst;
 	uint8_t dtype; /* enum wire_dtype */
 	uint8_t op;    /* enum wire_op */
+	uint8_t width; /* sums and averages of floats: 2, as int16 on the wire; else int32 */
+	bool saturate; /* sums and averages of int32 */
+	float prescale, postscale; /* sums and averages of floats; 0: 1 */
 };
 
-/* How dtype and op travel: form, kind and width of *args.  False: not in this version. */
-bool quantizer_plan(struct coll_args *args, uint8_t dtype, uint8_t op);
+/* Bytes of an element in the caller's memory. */
+uint32_t quantizer_bytes(uint8_t dtype);
+
+/* Whether dtype is one of floats, and op adds. */
+bool quantizer_is_float(uint8_t dtype);
+bool quantizer_adds(uint8_t op);
+
+/* How the tensor travels: form, kind, width and the descriptor's flags of *args. */
+void quantizer_plan(struct coll_args *args, const struct quantizer_tensor *tensor);
 
 /* Lane E, first transmission: the exponents of a segment into chunk->e.  Returns how many elements are
- * Inf or NaN. */
+ * Inf or NaN, after the prescale. */
 uint64_t quantizer_scan(const struct quantizer *quantizer, const struct quantizer_tensor *tensor,
 			const struct coll_chunk *chunk);
 
@@ -40,5 +51,8 @@ void quantizer_sum(const struct quantizer *quantizer, const struct coll_chunk *c
 /* Lane D: a result into the caller's memory.  Returns how many elements became NaN by exponent. */
 uint64_t quantizer_deliver(const struct quantizer *quantizer, const struct quantizer_tensor *tensor,
 			   const struct coll_chunk *chunk, const uint8_t *payload);
+
+/* Lane D: how many sums of a result are at a limit, but at least 1, if one of its additions saturated; else 0. */
+uint64_t quantizer_saturated(const struct coll_chunk *chunk, const uint8_t *payload);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -15,12 +16,14 @@
 #include "host/config.h"
 #include "host/engine.h"
 #include "host/log.h"
+#include "proto/print.h"
 
 enum {
 	TALLY_REQUESTS = 256,	 /* not released, finished or not */
 	TALLY_STRUCT_MAX = 4096, /* bytes that a struct of a later version may have */
-	/* That of a program built when time_ns was the last field. */
+	/* Those of programs built when time_ns and stream were the last fields. */
 	TALLY_RESULT_MIN = offsetof(struct tally_result, wait_ns),
+	TALLY_ARGS_MIN = offsetof(struct tally_args, wire),
 };
 
 /* The mutual exclusion of threads is ours, so that a second one is told instead of harmed. */
@@ -275,12 +278,15 @@ static int tally_post(tally_t *comm, const struct engine_op *op, const char *cal
 	return tally_leave(comm, rc);
 }
 
-/* A struct of a later version is fine as long as what it has more is zero. */
-static int tally_check_size(const tally_t *comm, const struct tally_args *args)
+/*
+ * The caller's struct as this version has it: what an older one lacks is zero, and what a later one has more must be.
+ */
+static int tally_take_args(const tally_t *comm, const struct tally_args *args,
+			   struct tally_args *out)
 {
 	const unsigned char *bytes = (const unsigned char *)args;
 
-	if (args->size < sizeof(*args) || args->size > TALLY_STRUCT_MAX)
+	if (args->size < TALLY_ARGS_MIN || args->size > TALLY_STRUCT_MAX)
 		return tally_fail(
 			comm, TALLY_INVALID,
 			"tally_allreduce: args->size is %zu: set it to sizeof(struct tally_args), %zu",
@@ -291,15 +297,65 @@ static int tally_check_size(const tally_t *comm, const struct tally_args *args)
 				comm, TALLY_UNSUPPORTED,
 				"tally_allreduce: args has fields that this version (" TALLY_VERSION_STRING
 				") does not know");
+	memset(out, 0, sizeof(*out));
+	memcpy(out, args, args->size < sizeof(*out) ? args->size : sizeof(*out));
+	return TALLY_OK;
+}
+
+/* A factor that is none changes nothing and is fine anywhere. */
+static int tally_check_factor(const tally_t *comm, const struct tally_args *args, const char *name,
+			      float factor)
+{
+	if (!isfinite(factor))
+		return tally_fail(comm, TALLY_INVALID,
+				  "tally_allreduce: args->%s is %s: it must be finite", name,
+				  isnan(factor) ? "NaN" : "infinite");
+	if (factor != 0 && factor != 1 &&
+	    (!quantizer_is_float((uint8_t)args->dtype) || !quantizer_adds((uint8_t)args->op)))
+		return tally_fail(
+			comm, TALLY_UNSUPPORTED,
+			"tally_allreduce: args->%s is for sums and averages of floats, not "
+			"for %s of %s",
+			name, print_op(args->op), print_dtype(args->dtype));
+	return TALLY_OK;
+}
+
+/* How the numbers are to travel and to be scaled, once dtype and op are known to be some. */
+static int tally_check_numbers(const tally_t *comm, const struct tally_args *args)
+{
+	const bool real = quantizer_is_float((uint8_t)args->dtype);
+	const bool adds = quantizer_adds((uint8_t)args->op);
+	int rc = tally_check_factor(comm, args, "prescale", args->prescale);
+
+	if (rc == TALLY_OK)
+		rc = tally_check_factor(comm, args, "postscale", args->postscale);
+	if (rc < 0)
+		return rc;
+	if ((unsigned)args->wire > TALLY_WIRE_INT16)
+		return tally_fail(comm, TALLY_INVALID,
+				  "tally_allreduce: wire %d is none of enum tally_wire",
+				  (int)args->wire);
+	if (args->flags & ~(uint32_t)TALLY_SATURATE)
+		return tally_fail(comm, TALLY_UNSUPPORTED,
+				  "tally_allreduce: args->flags is 0x%" PRIx32
+				  ": this version (" TALLY_VERSION_STRING
+				  ") knows TALLY_SATURATE (0x1) only",
+				  args->flags);
+	if (args->wire == TALLY_WIRE_INT16 && !(real && adds))
+		return tally_fail(comm, TALLY_UNSUPPORTED,
+				  "tally_allreduce: int16 on the wire is for sums and averages of "
+				  "floats, not for %s of %s",
+				  print_op(args->op), print_dtype(args->dtype));
+	if (args->flags & TALLY_SATURATE && (real || !adds))
+		return tally_fail(comm, TALLY_UNSUPPORTED,
+				  "tally_allreduce: TALLY_SATURATE is for sums and averages of "
+				  "int32, not for %s of %s",
+				  print_op(args->op), print_dtype(args->dtype));
 	return TALLY_OK;
 }
 
 static int tally_check_args(const tally_t *comm, const struct tally_args *args)
 {
-	int rc = tally_check_size(comm, args);
-
-	if (rc < 0)
-		return rc;
 	if (args->dtype < TALLY_F32 || args->dtype > TALLY_I32)
 		return tally_fail(comm, TALLY_INVALID,
 				  "tally_allreduce: dtype %d is none of enum tally_dtype",
@@ -319,7 +375,7 @@ static int tally_check_args(const tally_t *comm, const struct tally_args *args)
 		return tally_fail(
 			comm, TALLY_UNSUPPORTED,
 			"tally_allreduce: this version has no GPU support: stream must be NULL");
-	return TALLY_OK;
+	return tally_check_numbers(comm, args);
 }
 
 _Static_assert((int)TALLY_F32 == (int)WIRE_F32 && (int)TALLY_F16 == (int)WIRE_F16 &&
@@ -329,9 +385,27 @@ _Static_assert((int)TALLY_SUM == (int)WIRE_SUM && (int)TALLY_AVG == (int)WIRE_AV
 		       (int)TALLY_MAX == (int)WIRE_MAX && (int)TALLY_MIN == (int)WIRE_MIN,
 	       "ops travel as they are");
 
+static struct quantizer_tensor tally_tensor(const tally_t *comm, const struct tally_args *args)
+{
+	const bool narrow = args->wire ? args->wire == TALLY_WIRE_INT16
+				       : comm->engine->config.wire == CONFIG_INT16;
+
+	return (struct quantizer_tensor){
+		.src = args->src,
+		.dst = args->dst,
+		.dtype = (uint8_t)args->dtype,
+		.op = (uint8_t)args->op,
+		.width = narrow ? 2 : 4,
+		.saturate = args->flags & TALLY_SATURATE,
+		.prescale = args->prescale,
+		.postscale = args->postscale,
+	};
+}
+
 int tally_allreduce(tally_t *comm, const struct tally_args *args, tally_request_t **req)
 {
 	struct engine_op op = { .status = TALLY_OK };
+	struct tally_args ours;
 	int rc;
 
 	if (!comm || !args || !req)
@@ -339,16 +413,13 @@ int tally_allreduce(tally_t *comm, const struct tally_args *args, tally_request_
 				  !comm	  ? "the communicator"
 				  : !args ? "args"
 					  : "req");
-	rc = tally_check_args(comm, args);
+	rc = tally_take_args(comm, args, &ours);
+	if (rc == TALLY_OK)
+		rc = tally_check_args(comm, &ours);
 	if (rc < 0)
 		return rc;
-	op.count = args->count;
-	op.tensor = (struct quantizer_tensor){
-		.src = args->src,
-		.dst = args->dst,
-		.dtype = (uint8_t)args->dtype,
-		.op = (uint8_t)args->op,
-	};
+	op.count = ours.count;
+	op.tensor = tally_tensor(comm, &ours);
 	return tally_post(comm, &op, "tally_allreduce", req);
 }
 
@@ -445,6 +516,7 @@ int tally_get_result(const tally_request_t *req, struct tally_result *result)
 	ours = (struct tally_result){
 		.nonfinite = req->op.nonfinite,
 		.nonfinite_rank = req->op.nonfinite_rank,
+		.saturated = req->op.saturated,
 		.time_ns = rc == TALLY_IN_PROGRESS ? 0 : req->op.done_ns - req->op.posted_ns,
 	};
 	if (rc == TALLY_OK) {

@@ -281,8 +281,11 @@ struct wire_desc {
 	uint16_t root;
 	uint16_t world;
 	uint16_t p;
-	uint16_t flags;
+	uint16_t flags; /* WIRE_DESC_SATURATE */
 };
+
+/* Descriptor flags. */
+enum { WIRE_DESC_SATURATE = 0x0001 }; /* int32 sums saturate */
 
 enum wire_collective { WIRE_ALLREDUCE = 1, WIRE_BARRIER = 2 };
 enum wire_dtype { WIRE_F32 = 1, WIRE_F16 = 2, WIRE_BF16 = 3, WIRE_I32 = 4 };

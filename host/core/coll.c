@@ -145,7 +145,8 @@ int coll_start(struct coll *c, const struct coll_args *args)
 	if (args->form != COLL_OPEN) {
 		op->per = c->epoch.p / (uint32_t)op->width;
 		op->nr_chunks = div_up(count, op->per);
-		op->close = c->epoch.check && args->kind == WIRE_ADD32 && count;
+		op->close = c->epoch.check && count &&
+			    (args->kind == WIRE_ADD32 || args->kind == WIRE_ADD16);
 		op->nr_chunks += op->close;
 	}
 	if (args->form == COLL_FLOAT && count)
@@ -155,12 +156,18 @@ int coll_start(struct coll *c, const struct coll_args *args)
 	return (int)(c->op_next++ % COLL_OPS);
 }
 
+/* Data chunks of a segment that is not the last. */
+static uint64_t seg_full(const struct op *op)
+{
+	return (uint64_t)128 * op->width;
+}
+
 /* Chunks of one segment: CLOSE is one of the last, full or not. */
 static uint64_t seg_chunks(const struct op *op, uint64_t index)
 {
 	if (index + 1 < op->nr_segs)
-		return COLL_SEG_CHUNKS;
-	return op->nr_chunks - index * COLL_SEG_CHUNKS;
+		return seg_full(op);
+	return op->nr_chunks - index * seg_full(op);
 }
 
 static struct seg *seg_at(struct coll *c, uint64_t segment)
@@ -171,7 +178,7 @@ static struct seg *seg_at(struct coll *c, uint64_t segment)
 /* The segment, in its operation, of a data chunk. */
 static uint64_t seg_index(const struct op *op, uint64_t index)
 {
-	const uint64_t segment = index / COLL_SEG_CHUNKS;
+	const uint64_t segment = index / seg_full(op);
 
 	return segment < op->nr_segs ? segment : op->nr_segs - 1;
 }
@@ -217,6 +224,7 @@ static bool chunk_closes(const struct op *op, const struct flight *f)
 	return op->close && f->index + 1 == op->nr_chunks;
 }
 
+/* Its sums need all of their 32 bits, whatever the data have. */
 static void chunk_close(struct coll *c, const struct flight *f, struct coll_chunk *out)
 {
 	const struct op *op = &c->ops[f->op];
@@ -225,7 +233,7 @@ static void chunk_close(struct coll *c, const struct flight *f, struct coll_chun
 		.lane = COLL_D,
 		.op = f->op,
 		.close = true,
-		.kind = op->kind,
+		.kind = WIRE_ADD32,
 		.slot = (uint16_t)lane_slot(&c->lane[COLL_D], f),
 		.round = (uint32_t)lane_round(&c->lane[COLL_D], f->g),
 		.desc = op->crc,

@@ -3,12 +3,12 @@
  * coll.h - operations of one epoch, cut into chunks, over two lanes.  A pure machine.
  *
  * An operation is a row of segments.  Segment s has one E chunk (lane E: descriptor, non-finite origin, block
- * exponents; combined by MAX8) and up to 512 data chunks (lane D).  COLL_FLOAT operations have a segment per
+ * exponents; combined by MAX8) and up to 512 data chunks of 32 bits an element, or 256 of 16 (lane D).  COLL_FLOAT operations have a segment per
  * 128 P elements; all others have one segment, whose E chunk is the descriptor alone (OPEN).  Data flows only
  * after the segment's E result is taken.  Rules R1 to R6 of docs/protocol.md, "Chunks and lanes".
  *
- * With CHECK a sum (ADD32) has one data chunk more, CLOSE, at the end of its last segment: two sums over all
- * that the rank sent.  Their totals must be those over the results.
+ * With CHECK a wrapping sum (ADD32, ADD16) has one data chunk more, CLOSE, at the end of its last segment: two
+ * sums over all that the rank sent, itself always ADD32.  Their totals must be those over the results.
  *
  * The machine owns no user data.  coll_output() says which chunks go now and where their elements lie;
  * coll_input() says where a result's elements belong.  The engine quantises and dequantises.
@@ -26,7 +26,7 @@
 enum {
 	COLL_OPS = WIRE_SE,	 /* operations outstanding */
 	COLL_SEGS = 2 * WIRE_SE, /* segments between first E and last data */
-	COLL_SEG_CHUNKS = 512,	 /* int32 data chunks per segment */
+	COLL_SEG_CHUNKS = 512,	 /* data chunks per segment, half as many of 16 bits */
 	COLL_BLOCK = 256,	 /* elements per exponent */
 	COLL_WINDOW_MIN = 16,
 	COLL_WINDOW_START = 64,

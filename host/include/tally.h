@@ -64,6 +64,9 @@ enum tally_status {
 };
 
 enum tally_dtype { TALLY_F32 = 1, TALLY_F16 = 2, TALLY_BF16 = 3, TALLY_I32 = 4 };
+/* As what sums and averages of floats travel; by default as option wire says.  int16: half the bytes, less exact. */
+enum tally_wire { TALLY_WIRE_DEFAULT = 0, TALLY_WIRE_INT32 = 1, TALLY_WIRE_INT16 = 2 };
+enum { TALLY_SATURATE = 1 }; /* flags: sums and averages of int32 stop at the limits */
 enum tally_op { TALLY_SUM = 1, TALLY_AVG = 2, TALLY_MAX = 3, TALLY_MIN = 4 };
 
 TALLY_API const char *tally_version(void);
@@ -97,11 +100,17 @@ struct tally_args {
 	enum tally_dtype dtype;
 	enum tally_op op;
 	void *stream; /* NULL: host memory */
+	/* From here on 0 is the default, as of programs built before. */
+	enum tally_wire wire;
+	/* Sums and averages of floats: this rank's elements times prescale, the result times postscale; each rank
+	 * has its own.  0: 1.  Rounded to float32 both times. */
+	float prescale, postscale;
+	uint32_t flags;
 };
 
 /*
- * Posts an all-reduce; never blocks.  float32 sums are block-scaled fixed-point (numerics: docs/numerics.md),
- * int32 sums wrap.  *req is the caller's until tally_release().  TALLY_BUSY: 32 operations are outstanding.
+ * Posts an all-reduce; never blocks.  Sums of floats are block-scaled fixed-point (numerics: docs/numerics.md),
+ * rounded once; int32 sums wrap unless they are to saturate.  *req is the caller's until tally_release().  TALLY_BUSY: 32 operations are outstanding.
  */
 TALLY_API int tally_allreduce(tally_t *comm, const struct tally_args *args, tally_request_t **req);
 TALLY_API int tally_barrier(tally_t *comm, tally_request_t **req);
@@ -126,6 +135,9 @@ struct tally_result {
 	uint64_t wire_ns;	/* moving packets */
 	uint64_t retransmit_ns; /* nothing came until something had been sent again */
 	uint64_t convert_ns;	/* quantising and dequantising */
+	/* With TALLY_SATURATE: sums at a limit, of those packets in which some addition did not fit; for each such
+	 * packet at least 1. */
+	uint64_t saturated;
 };
 TALLY_API int tally_get_result(const tally_request_t *req, struct tally_result *result);
 

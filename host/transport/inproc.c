@@ -667,8 +667,7 @@ static uint32_t inproc_spin(void)
 static struct inproc *inproc_new(const struct transport_params *params, uint16_t p)
 {
 	const uint32_t slots = (uint32_t)params->slots + WIRE_SE;
-	const uint32_t largest = (uint32_t)p + params->trailer;
-	const uint32_t body = largest > WIRE_BODY ? largest : WIRE_BODY;
+	const uint32_t body = (p > WIRE_BODY ? p : WIRE_BODY) + params->trailer;
 	struct inproc *inproc = aligned_alloc(INPROC_LINE, sizeof(*inproc));
 	uint32_t ring = 256;
 

@@ -644,10 +644,6 @@ static void bad_args(struct rank *rank, void *ctx)
 	EXPECT(TALLY_INVALID, "dtype 9");
 	args = good, args.op = (enum tally_op)0;
 	EXPECT(TALLY_INVALID, "op 0");
-	args = good, args.dtype = TALLY_F16;
-	EXPECT(TALLY_UNSUPPORTED, "float16");
-	args = good, args.dtype = TALLY_BF16;
-	EXPECT(TALLY_UNSUPPORTED, "bfloat16");
 	args = good, args.stream = a;
 	EXPECT(TALLY_UNSUPPORTED, "stream");
 	args = good, args.count = SIZE_MAX / 4;
