@@ -134,7 +134,7 @@ src      = $(filter-out $(skipped),$(wildcard $(1)/*.c))
 # A file that defines main is a program; the other files of its folder belong to all of them.
 MAINS   := $(shell grep -lsw '^int main' $(wildcard switch/*.c host/tools/*.c \
            host/examples/*.c topologies/*.c tests/explore/*.c tests/perf/*.c tests/e2e/*.c \
-           tests/sim/*.c tests/second/*.c))
+           tests/sim/*.c tests/second/*.c tests/numerics/*.c))
 mains    = $(filter $(MAINS),$(call src,$(1)))
 obj      = $(patsubst %.c,$(B)/%.o,$(1))
 objs     = $(call obj,$(filter-out $(MAINS),$(call src,$(1))))
@@ -177,9 +177,10 @@ FUZZ        := $(call test,$(FUZZ_SRC))
 PERF        := $(call test,$(call mains,tests/perf))
 E2E_PROG    := $(call test,$(call mains,tests/e2e))
 SECOND      := $(call test,$(call mains,tests/second))
+NUMERICS    := $(call test,$(call mains,tests/numerics))
 E2E         := $(filter-out tests/e2e/lib%,$(wildcard tests/e2e/*.sh))
 
-.PHONY: all lib deps tests check check-unit check-explore check-proof check-sim check-fuzz \
+.PHONY: all lib deps tests check check-unit check-explore check-proof check-sim check-fuzz check-numerics numerics \
         fuzz fuzz-run coverage coverage-run check-style check-e2e check-kill demo bench \
         install uninstall clean format help
 all: lib $(PROGRAMS)  ## libtally, the switch, tools, examples, the fabric runner
@@ -190,7 +191,7 @@ all: lib $(PROGRAMS)  ## libtally, the switch, tools, examples, the fabric runne
 	@$(if $(HAVE_TOPO),:,echo 'tally-fabric is not built: libyaml or libnl-route is missing; \
 	`make deps` installs them (Debian packages libyaml-dev and libnl-route-3-dev).')
 lib: $(LIB) $(LIB_SO) $(if $(LIB_SO),$(B)/libtally.so)
-tests: all $(UNIT) $(EXPLORE) $(SECOND) $(SIM) $(FUZZ) $(PERF) $(E2E_PROG)  ## everything the checks run
+tests: all $(UNIT) $(EXPLORE) $(SECOND) $(SIM) $(FUZZ) $(PERF) $(E2E_PROG) $(NUMERICS)  ## everything the checks run
 
 $(B)/libtally.a: $(OBJ_LIB)
 $(B)/libtallyswitch.a: $(OBJ_SWITCH)
@@ -235,6 +236,7 @@ $(foreach d,tests/perf tests/e2e,$(call link-tests,$(call mains,$(d)),\
 
 $(call link-tests,$(call mains,tests/explore),$(call objs,tests/explore) $(LIB))
 $(call link-tests,$(call mains,tests/second),$(LIB))
+$(call link-tests,$(call mains,tests/numerics),$(call objs,tests/numerics) $(LIB_TOOLS) $(LIB))
 $(call link-tests,$(call mains,tests/sim),$(call objs,tests/sim) $(LIB),$(LIB_PCAP))
 $(call link-tests,$(FUZZ_SRC),$(if $(filter fuzz,$(MODE)),,$(B)/tests/fuzz/replay.o) \
     $(call objs,tests/sim) $(ALL_LIBS),$(TEST_LIBS) $(DPDK_TEST) \
@@ -268,7 +270,8 @@ RUN_SECOND := $(if $(PYTHON),explore:tests/second/second.py,\
 RUN_PROOF := $(if $(filter release,$(MODE)),proof:tests/proof/check.sh \
              $(if $(PYTHON),'proof:tests/mutants/run.py --sample',\
              'skip:mutants:python3 is missing (Debian package python3)'))
-RUN_REST  := $(EXPLORE:%=explore:%) $(RUN_PROOF) $(RUN_SECOND) $(RUN_SIM) $(FUZZ:%=explore:%) \
+RUN_NUMERICS := 'proof:tests/numerics/check.sh $(B)'
+RUN_REST  := $(EXPLORE:%=explore:%) $(RUN_PROOF) $(RUN_NUMERICS) $(RUN_SECOND) $(RUN_SIM) $(FUZZ:%=explore:%) \
              $(STYLE:%=style:%) $(E2E:%=e2e:%)
 ifeq ($(MODE),tsan)
 RUN_REST  := 'skip:explore, style and e2e:MODE=tsan runs the unit tests only'
@@ -284,6 +287,8 @@ check-proof: $(EXPLORE)  ## models of the protocol; explorers, further; a mutant
 	@tests/proof/check.sh $(foreach e,$(EXPLORE),$(e) $(if $(filter %tree_join,$(e)),$(STATES))); rc=$$?; \
 	$(if $(PYTHON),tests/mutants/run.py,\
 	echo 'skip mutants: python3 is missing (Debian package python3)') && exit $$rc
+check-numerics: $(NUMERICS) $(CUDA_TESTS) $(filter %/gpu_allreduce_test,$(UNIT))  ## vectors, expected and seen; every way to compute them is equal
+	@tests/numerics/check.sh $(B) all
 check-sim: $(SIM)  ## simulator: SEEDS=N or A..B runs, past failures, mutants
 	@$(CHECK) $(RUN_SIM)
 check-fuzz: $(FUZZ)  ## the committed inputs of the fuzz targets
@@ -312,6 +317,9 @@ coverage-run: $(UNIT) $(EXPLORE) $(SIM) $(FUZZ)
 # --- Trying it out -----------------------------------------------------------------------------
 demo: all  ## train on the digits through a switch; LOSS=1% drops packets
 	@$(B)/tally-fabric run topologies/demo.yaml $(if $(LOSS),--loss $(LOSS))
+numerics: $(NUMERICS)  ## errors of sums: the tables and the plot of docs/numerics.md; GRADS=FILES: of these
+	@$(if $(PYTHON),tests/numerics/numerics.py $(B) $(GRADS),\
+	echo 'make numerics needs python3 (Debian package python3)' && exit 1)
 bench: all $(PERF)  ## measure; a table and JSON
 	@$(if $(wildcard tests/perf/run.sh),tests/perf/run.sh $(B),set -e; for p in $(PERF); do $$p; done)
 
