@@ -142,6 +142,9 @@ objs     = $(call obj,$(filter-out $(MAINS),$(call src,$(1))))
 $(B)/%_sse42.o: ISA := -msse4.2 -mpclmul
 $(B)/%_avx2.o: ISA := -mavx2
 $(B)/%_avx512.o: ISA := -mavx512f -mavx512bw -mavx512vl -mavx512dq
+$(B)/kernels/quant_avx2.o: ISA := -mavx2 -mfma -mf16c
+# The definition: what it is compared with must not be the same vector code.
+$(B)/kernels/quant_scalar.o: EXTRA := -fno-tree-vectorize -fno-tree-slp-vectorize
 $(B)/%_dpdk.o $(B)/%_dpdk_test.o: EXTRA := $(DPDK_CFLAGS)
 $(B)/topologies/%.o $(B)/tests/unit/%.o: EXTRA += $(TOPO_CFLAGS)
 

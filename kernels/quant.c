@@ -10,6 +10,16 @@
 #define QUANT_TABLES 3
 
 #if defined(__x86_64__)
+#include <cpuid.h>
+
+/* No builtin of clang 14 tells. */
+static int cpu_has_f16c(void)
+{
+	unsigned a, b, c, d;
+
+	return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+
 /* Best first. The builtins also ask whether the kernel saves the wide registers. */
 static size_t quant_tables(const struct quant_ops *tables[QUANT_TABLES])
 {
@@ -18,7 +28,7 @@ static size_t quant_tables(const struct quant_ops *tables[QUANT_TABLES])
 	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
 	    __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
 		tables[nr++] = &quant_ops_avx512;
-	if (__builtin_cpu_supports("avx2"))
+	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && cpu_has_f16c())
 		tables[nr++] = &quant_ops_avx2;
 	tables[nr++] = &quant_ops_scalar;
 	return nr;

@@ -5,60 +5,83 @@
 #if defined(__x86_64__)
 
 #include <immintrin.h>
-#include <stdbool.h>
 
-#define VEC_LANES 16
-
-/* The rounding is in the instruction and traps are off, whatever the thread's MXCSR says. */
+/*
+ * The rounding is in the instruction and traps are off, whatever the thread's MXCSR says. Only to
+ * float16 no intrinsic has traps off.
+ */
+#define VEC_MODE MODE_NONE
+#define VEC_MODE_STORE_HALF MODE_TRAPS
 #define VEC_NEAREST (_MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
+#define VEC_LANES 16
+#include "kernels/quant_vec.h"
 
-static inline __m512i vec_swap(__m512i words)
+VEC_FN vec_u32 vec_load(const void *src)
+{
+	return (vec_u32)_mm512_loadu_si512(src);
+}
+
+VEC_FN void vec_store(void *dst, vec_u32 words)
+{
+	_mm512_storeu_si512(dst, (__m512i)words);
+}
+
+VEC_FN vec_u32 vec_swap(vec_u32 words)
 {
 	const __m512i order = _mm512_broadcast_i32x4(
 		_mm_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12));
 
-	return _mm512_shuffle_epi8(words, order);
+	return (vec_u32)_mm512_shuffle_epi8((__m512i)words, order);
 }
 
-struct vec {
-	double scale;
-	__m512i least;
-};
-
-static inline struct vec vec_init(double scale)
+VEC_FN vec_u32 vec_min(vec_u32 a, vec_u32 b)
 {
-	struct vec vec = { .scale = scale, .least = _mm512_setzero_si512() };
-
-	return vec;
+	return (vec_u32)_mm512_min_epi32((__m512i)a, (__m512i)b);
 }
 
-/* What does not fit converts to -2^31, which nothing that fits does. */
-static inline bool vec_overflowed(const struct vec *vec)
+VEC_FN bool vec_beyond(vec_u32 words)
 {
-	return _mm512_cmpeq_epi32_mask(vec->least, _mm512_set1_epi32(INT32_MIN)) != 0;
+	return _mm512_cmpeq_epi32_mask((__m512i)words, _mm512_set1_epi32(INT32_MIN)) != 0;
 }
 
-static inline void vec_quantize(void *dst, const void *src, struct vec *vec)
+VEC_FN vec_u32 vec_multiply(vec_u32 x, float factor)
 {
-	__m512 x = _mm512_castsi512_ps(_mm512_loadu_si512(src));
-	__m512 scaled = _mm512_mul_round_ps(x, _mm512_set1_ps((float)vec->scale), VEC_NEAREST);
-	__m512i q = _mm512_cvt_roundps_epi32(scaled, VEC_NEAREST);
-
-	vec->least = _mm512_min_epi32(vec->least, q);
-	_mm512_storeu_si512(dst, vec_swap(q));
+	return (vec_u32)_mm512_mul_round_ps((__m512)x, _mm512_set1_ps(factor), VEC_NEAREST);
 }
 
-static inline void vec_dequantize(void *dst, const void *src, struct vec *vec)
+VEC_FN vec_u32 vec_quantize(vec_u32 x, float scale)
 {
-	__m512i sum = vec_swap(_mm512_loadu_si512(src));
-	__m512 result = _mm512_mul_round_ps(_mm512_cvt_roundepi32_ps(sum, VEC_NEAREST),
-					    _mm512_set1_ps((float)vec->scale), VEC_NEAREST);
+	return (vec_u32)_mm512_cvt_roundps_epi32((__m512)vec_multiply(x, scale), VEC_NEAREST);
+}
 
-	_mm512_storeu_si512(dst, _mm512_castps_si512(result));
+VEC_FN vec_u32 vec_float(vec_u32 sum)
+{
+	return (vec_u32)_mm512_cvt_roundepi32_ps((__m512i)sum, VEC_NEAREST);
+}
+
+VEC_FN vec_u32 vec_float_odd(vec_u32 sum)
+{
+	__m512 cut = _mm512_cvt_roundepi32_ps((__m512i)sum, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+	__m512i back = _mm512_cvtt_roundps_epi32(cut, _MM_FROUND_NO_EXC);
+	__mmask16 inexact = _mm512_cmpneq_epi32_mask(back, (__m512i)sum);
+	__m512i bits = _mm512_castps_si512(cut);
+
+	return (vec_u32)_mm512_mask_or_epi32(bits, inexact, bits, _mm512_set1_epi32(1));
+}
+
+/* See quant_avx2.c for why this is the right quotient. */
+VEC_FN vec_u32 vec_divide(vec_u32 x, const struct vec_divisor *divisor)
+{
+	__m512 inverse = _mm512_set1_ps(divisor->inverse);
+	__m512 first = _mm512_mul_round_ps((__m512)x, inverse, VEC_NEAREST);
+	__m512 rest = _mm512_fnmadd_round_ps(first, _mm512_set1_ps(divisor->value), (__m512)x,
+					     VEC_NEAREST);
+
+	return (vec_u32)_mm512_fmadd_round_ps(rest, inverse, first, VEC_NEAREST);
 }
 
 /* See half_average in quant_avx2.c for why the lowest 6 bits are rounded away first. */
-static inline __m256 half_average(__m256i sum, double scale)
+VEC_FN __m256 half_average(__m256i sum, double scale)
 {
 	__m512d product =
 		_mm512_mul_round_pd(_mm512_cvtepi32_pd(sum), _mm512_set1_pd(scale), VEC_NEAREST);
@@ -69,46 +92,93 @@ static inline __m256 half_average(__m256i sum, double scale)
 	return _mm512_cvt_roundpd_ps(_mm512_castsi512_pd(bits), VEC_NEAREST);
 }
 
-static inline void vec_average(void *dst, const void *src, struct vec *vec)
+VEC_FN vec_u32 vec_average(vec_u32 sum, double scale)
 {
-	__m512i sum = vec_swap(_mm512_loadu_si512(src));
-	__m256 low = half_average(_mm512_castsi512_si256(sum), vec->scale);
-	__m256 high = half_average(_mm512_extracti64x4_epi64(sum, 1), vec->scale);
+	__m256 low = half_average(_mm512_castsi512_si256((__m512i)sum), scale);
+	__m256 high = half_average(_mm512_extracti64x4_epi64((__m512i)sum, 1), scale);
 
-	_mm256_storeu_ps(dst, low);
-	_mm256_storeu_ps((float *)dst + 8, high);
+	return (vec_u32)_mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
 }
 
-static inline double vec_divide(double dividend, double divisor)
+static inline double vec_reciprocal(double divisor)
 {
-	return _mm_cvtsd_f64(
-		_mm_div_round_sd(_mm_set_sd(dividend), _mm_set_sd(divisor), VEC_NEAREST));
+	return _mm_cvtsd_f64(_mm_div_round_sd(_mm_set_sd(1.0), _mm_set_sd(divisor), VEC_NEAREST));
+}
+
+VEC_FN struct pair pair_load16(const void *src)
+{
+	const __m256i *from = src;
+	struct pair words = {
+		.low = (vec_u32)_mm512_cvtepu16_epi32(_mm256_loadu_si256(from)),
+		.high = (vec_u32)_mm512_cvtepu16_epi32(_mm256_loadu_si256(from + 1)),
+	};
+
+	return words;
+}
+
+/* Packing works within 128 bits; this puts the quarters of two registers in order. */
+VEC_FN __m512i half_in_order(__m512i packed)
+{
+	return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), packed);
+}
+
+VEC_FN void pair_store16(void *dst, struct pair words)
+{
+	__m512i packed = _mm512_packus_epi32((__m512i)words.low, (__m512i)words.high);
+
+	_mm512_storeu_si512(dst, half_in_order(packed));
+}
+
+VEC_FN struct pair pair_load_half(const void *src)
+{
+	const __m256i *from = src;
+	__m256i low = _mm256_loadu_si256(from), high = _mm256_loadu_si256(from + 1);
+	struct pair x = {
+		.low = (vec_u32)_mm512_cvt_roundph_ps(low, _MM_FROUND_NO_EXC),
+		.high = (vec_u32)_mm512_cvt_roundph_ps(high, _MM_FROUND_NO_EXC),
+	};
+
+	return x;
+}
+
+VEC_FN void pair_store_half(void *dst, struct pair x)
+{
+	__m256i *to = dst;
+
+	_mm256_storeu_si256(to, _mm512_cvt_roundps_ph((__m512)x.low, VEC_NEAREST));
+	_mm256_storeu_si256(to + 1, _mm512_cvt_roundps_ph((__m512)x.high, VEC_NEAREST));
+}
+
+VEC_FN __m512i half_swap16(__m512i words)
+{
+	const __m512i order = _mm512_broadcast_i32x4(
+		_mm_setr_epi8(1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14));
+
+	return _mm512_shuffle_epi8(words, order);
+}
+
+VEC_FN struct pair pair_load_be16(const void *src)
+{
+	__m512i words = half_swap16(_mm512_loadu_si512(src));
+	struct pair sums = {
+		.low = (vec_u32)_mm512_cvtepi16_epi32(_mm512_castsi512_si256(words)),
+		.high = (vec_u32)_mm512_cvtepi16_epi32(_mm512_extracti64x4_epi64(words, 1)),
+	};
+
+	return sums;
+}
+
+VEC_FN void pair_store_be16(void *dst, struct pair q, int32_t limit)
+{
+	__m512i packed = _mm512_packs_epi32((__m512i)q.low, (__m512i)q.high);
+
+	packed = _mm512_min_epi16(packed, _mm512_set1_epi16((int16_t)limit));
+	packed = _mm512_max_epi16(packed, _mm512_set1_epi16((int16_t)-limit));
+	_mm512_storeu_si512(dst, half_swap16(half_in_order(packed)));
 }
 
 #include "kernels/quant_body.h"
 
-const struct quant_ops quant_ops_avx512 = {
-	.name = "avx512",
-	.floats = {
-		[QUANT_F32] = {
-			.scan = body_scan_f32,
-			.quantize = { body_quantize_f32, quant_scalar_f32_quantize16 },
-			.dequantize = { body_dequantize_f32, quant_scalar_f32_dequantize16 },
-			.order = body_order_f32,
-			.unorder = body_unorder_f32,
-			.widen = quant_scalar_f32_widen,
-			.narrow = quant_scalar_f32_narrow,
-		},
-		[QUANT_F16] = QUANT_FLOAT(quant_scalar_f16),
-		[QUANT_BF16] = QUANT_FLOAT(quant_scalar_bf16),
-	},
-	.store_be32 = body_store_be32,
-	.load_be32 = body_load_be32,
-	.invert_be32 = body_invert_be32,
-	.uninvert_be32 = body_uninvert_be32,
-	.sum_be32 = body_sum_be32,
-	.sum_be16 = quant_scalar_sum_be16,
-	.average_i32 = body_average_i32,
-};
+const struct quant_ops quant_ops_avx512 = BODY_OPS("avx512");
 
 #endif

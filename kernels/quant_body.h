@@ -3,64 +3,274 @@
  * The quantiser for wide registers: one body for every x86-64 instruction set.
  *
  * Included once by each quant_<isa>.c, after the compiler's flags (and that file) have named the
- * instruction set. The loops over integers are plain C for the compiler to vectorise. Where floats
- * are converted the including file supplies one register's worth, because neither gcc 12 nor
- * clang 14 finds these instructions by itself without -ffast-math:
- *
- *   VEC_LANES                       floats per register
- *   struct vec, vec_init(scale)     what a loop keeps in registers
- *   vec_quantize(dst, src, vec)     qm_quantize for shifts <= QM_SHIFT_FLOAT_MAX, if it fits
- *   vec_overflowed(vec)             whether any since vec_init did not fit
- *   vec_dequantize(dst, src, vec)   qm_dequantize, divisor a power of two
- *   vec_average(dst, src, vec)      qm_dequantize, any divisor, scale 2^-k / divisor
- *   vec_divide(dividend, divisor)   one double
- *
- * They must round to nearest, keep no trap armed, and leave the thread's float control alone.
+ * instruction set and supplied what quant_vec.h lists. The loops over integers are plain C for the
+ * compiler to vectorise; those over floats take two registers of elements at a time, in one pass
+ * between the user's memory and the packet. What is rare goes through the scalar table: numbers
+ * near the subnormals, lies, averages that could overflow.
  */
 #ifndef KERNELS_QUANT_BODY_H
 #define KERNELS_QUANT_BODY_H
 
-#include "kernels/quant_isa.h"
-#include "kernels/quant_math.h"
+#include <xmmintrin.h>
 
-/* Not inlined: clang would set up the constants of the rare loops in each call. */
+#include "kernels/quant_vec.h"
+
+/* Not inlined: no float operation leaves the thread's default mode, nor constants the rare loops. */
 #define RUN_FN static __attribute__((noinline))
 
-#define VEC_BYTES (VEC_LANES * (size_t)4)
+/* --- The thread's float control ---------------------------------------------------------------- */
 
-static inline double body_pow2(int k)
+/* Round to nearest, subnormals kept, every exception masked. */
+#define MXCSR_DEFAULT 0x1f80u
+
+/* It is the default nearly always, and each write costs 5 to 10 ns (on Sapphire Rapids). */
+static inline unsigned mode_enter(unsigned matters)
 {
-	uint64_t bits = (uint64_t)(k + 1023) << 52;
-	double value;
+	unsigned saved = matters ? _mm_getcsr() : MXCSR_DEFAULT;
 
-	memcpy(&value, &bits, sizeof(value));
-	return value;
+	if ((saved ^ MXCSR_DEFAULT) & matters)
+		_mm_setcsr(MXCSR_DEFAULT);
+	return saved;
+}
+
+static inline void mode_leave(unsigned saved, unsigned matters)
+{
+	if ((saved ^ MXCSR_DEFAULT) & matters)
+		_mm_setcsr(saved);
+}
+
+/* What matters where floats of a format are loaded, and stored. */
+VEC_FN unsigned mode_load(enum quant_dtype dtype)
+{
+	return dtype == QUANT_F16 ? VEC_MODE : MODE_NONE;
+}
+
+VEC_FN unsigned mode_store(enum quant_dtype dtype)
+{
+	return dtype == QUANT_F16 ? VEC_MODE_STORE_HALF : MODE_NONE;
+}
+
+/* --- Rows: two registers ----------------------------------------------------------------------- */
+
+/* What a loop keeps in registers. The first two are constants, once inlined. */
+struct vec {
+	enum quant_dtype dtype;
+	enum quant_wire wire;
+	float scale;
+	bool divides;
+	struct vec_divisor divisor;
+	double quotient;  /* 2^-k / divisor */
+	int32_t limit;	  /* of int16 */
+	uint32_t reverse; /* of an order: all ones */
+	vec_u32 least;	  /* of all int32 made */
+};
+
+typedef void (*row_fn)(void *dst, const void *src, struct vec *vec);
+
+/* Bytes of an element, there and here. */
+struct sizes {
+	size_t dst;
+	size_t src;
+};
+
+VEC_FN size_t dtype_size(enum quant_dtype dtype)
+{
+	return dtype == QUANT_F32 ? 4 : 2;
+}
+
+VEC_FN size_t wire_size(enum quant_wire wire)
+{
+	return wire == QUANT_WIRE_32 ? 4 : 2;
 }
 
 /*
- * Plain memory of any alignment, one register at a time; the rest goes through a padded copy.
- * Always inlined with a constant row, so that the loop holds the row's instructions.
+ * Memory of any alignment, a row at a time; the last one overlaps the one before, and what is
+ * shorter than a row goes through a padded copy.
  */
-static inline __attribute__((always_inline)) void
-body_rows(void (*row)(void *dst, const void *src, struct vec *vec), uint8_t *restrict dst,
-	  const uint8_t *restrict src, size_t count, struct vec *vec)
+VEC_FN void body_rows(row_fn row, struct sizes size, void *dst, const void *src, size_t count,
+		      struct vec *vec)
 {
-	size_t rest = 4 * count % VEC_BYTES;
-	size_t whole = 4 * count - rest;
+	uint8_t *to = dst;
+	const uint8_t *from = src;
+	size_t i = 0;
 
-	for (size_t at = 0; at < whole; at += VEC_BYTES)
-		row(dst + at, src + at, vec);
-	if (rest) {
-		uint8_t in[VEC_BYTES] = { 0 };
-		uint8_t out[VEC_BYTES];
+	if (count < VEC_PAIR) {
+		uint8_t in[VEC_PAIR * 4] = { 0 };
+		uint8_t out[VEC_PAIR * 4];
 
-		memcpy(in, src + whole, rest);
+		memcpy(in, from, size.src * count);
 		row(out, in, vec);
-		memcpy(dst + whole, out, rest);
+		memcpy(to, out, size.dst * count);
+		return;
+	}
+	for (; i + VEC_PAIR <= count; i += VEC_PAIR)
+		row(to + size.dst * i, from + size.src * i, vec);
+	if (i < count) {
+		i = count - VEC_PAIR;
+		row(to + size.dst * i, from + size.src * i, vec);
 	}
 }
 
-static uint32_t block_largest(const uint8_t *restrict src, size_t count)
+VEC_FN struct pair pair_load(const void *src)
+{
+	struct pair words = { vec_load(src), vec_load((const char *)src + VEC_BYTES) };
+
+	return words;
+}
+
+VEC_FN void pair_store(void *dst, struct pair words)
+{
+	vec_store(dst, words.low);
+	vec_store((char *)dst + VEC_BYTES, words.high);
+}
+
+/* Floats of the user's memory, widened. */
+VEC_FN struct pair pair_load_float(enum quant_dtype dtype, const void *src)
+{
+	struct pair x;
+
+	if (dtype == QUANT_F32)
+		return pair_load(src);
+	if (dtype == QUANT_F16)
+		return pair_load_half(src);
+	x = pair_load16(src);
+	x.low <<= 16;
+	x.high <<= 16;
+	return x;
+}
+
+/* To the upper half, ties to even: a carry moves into the exponent, as far as infinity. No NaN. */
+VEC_FN vec_u32 vec_narrow_bf16(vec_u32 x)
+{
+	return (x + 0x7fffu + (x >> 16 & 1u)) >> 16;
+}
+
+/* Floats narrowed into the user's memory, ties to even. The only NaN is QM_NAN. */
+VEC_FN void pair_store_float(enum quant_dtype dtype, void *dst, struct pair x)
+{
+	if (dtype == QUANT_F32) {
+		pair_store(dst, x);
+	} else if (dtype == QUANT_F16) {
+		pair_store_half(dst, x);
+	} else {
+		x.low = vec_narrow_bf16(x.low);
+		x.high = vec_narrow_bf16(x.high);
+		pair_store16(dst, x);
+	}
+}
+
+/* Words with QM_NAN where bits are a NaN's. */
+VEC_FN vec_u32 vec_or_nan(vec_u32 words, vec_u32 bits)
+{
+	vec_u32 nan = (vec_u32)((vec_i32)(bits & 0x7fffffffu) > (int32_t)QM_INF);
+
+	return (words & ~nan) | (nan & QM_NAN);
+}
+
+VEC_FN void row_quantize(void *dst, const void *src, struct vec *vec)
+{
+	struct pair x = pair_load_float(vec->dtype, src);
+	struct pair q = { vec_quantize(x.low, vec->scale), vec_quantize(x.high, vec->scale) };
+
+	vec->least = vec_min(vec->least, vec_min(q.low, q.high));
+	if (vec->wire == QUANT_WIRE_16) {
+		pair_store_be16(dst, q, vec->limit);
+		return;
+	}
+	vec_store(dst, vec_swap(q.low));
+	vec_store((char *)dst + VEC_BYTES, vec_swap(q.high));
+}
+
+/*
+ * To 16 bits it has to be rounded once. What the float32 in between cannot hold of a sum of 32
+ * bits, or of that divided by up to DIVISOR_NARROW_MAX, is told by its lowest bit: it is on the
+ * right side of each point where the second rounding turns. Sums of 16 bits it holds.
+ */
+VEC_FN vec_u32 vec_result(vec_u32 sum, const struct vec *vec)
+{
+	vec_u32 x;
+
+	if (vec->divides && vec->dtype == QUANT_F32 && vec->wire == QUANT_WIRE_32)
+		return vec_average(sum, vec->quotient);
+	if (vec->dtype != QUANT_F32 && vec->wire == QUANT_WIRE_32)
+		x = vec_float_odd(sum);
+	else
+		x = vec_float(sum);
+	if (vec->divides)
+		x = vec_divide(x, &vec->divisor);
+	return vec_multiply(x, vec->scale);
+}
+
+VEC_FN void row_dequantize(void *dst, const void *src, struct vec *vec)
+{
+	struct pair sum;
+
+	if (vec->wire == QUANT_WIRE_16) {
+		sum = pair_load_be16(src);
+	} else {
+		sum = pair_load(src);
+		sum.low = vec_swap(sum.low);
+		sum.high = vec_swap(sum.high);
+	}
+	sum.low = vec_result(sum.low, vec);
+	sum.high = vec_result(sum.high, vec);
+	pair_store_float(vec->dtype, dst, sum);
+}
+
+VEC_FN vec_u32 vec_order(vec_u32 x, uint32_t reverse)
+{
+	vec_u32 key = x ^ ((vec_u32)((vec_i32)x >> 31) >> 1) ^ reverse;
+
+	return vec_swap(vec_or_nan(key, x));
+}
+
+VEC_FN void row_order(void *dst, const void *src, struct vec *vec)
+{
+	struct pair x = pair_load_float(vec->dtype, src);
+
+	vec_store(dst, vec_order(x.low, vec->reverse));
+	vec_store((char *)dst + VEC_BYTES, vec_order(x.high, vec->reverse));
+}
+
+VEC_FN vec_u32 vec_unorder(vec_u32 key, uint32_t reverse)
+{
+	vec_u32 plain = vec_swap(key) ^ reverse;
+	vec_u32 x = plain ^ ((vec_u32)((vec_i32)plain >> 31) >> 1);
+
+	return vec_or_nan(x, x);
+}
+
+VEC_FN void row_unorder(void *dst, const void *src, struct vec *vec)
+{
+	struct pair x = pair_load(src);
+
+	x.low = vec_unorder(x.low, vec->reverse);
+	x.high = vec_unorder(x.high, vec->reverse);
+	pair_store_float(vec->dtype, dst, x);
+}
+
+VEC_FN struct pair pair_multiply(struct pair x, float factor)
+{
+	x.low = vec_multiply(x.low, factor);
+	x.high = vec_multiply(x.high, factor);
+	x.low = vec_or_nan(x.low, x.low);
+	x.high = vec_or_nan(x.high, x.high);
+	return x;
+}
+
+VEC_FN void row_widen(void *dst, const void *src, struct vec *vec)
+{
+	pair_store(dst, pair_multiply(pair_load_float(vec->dtype, src), vec->scale));
+}
+
+VEC_FN void row_narrow(void *dst, const void *src, struct vec *vec)
+{
+	pair_store_float(vec->dtype, dst, pair_multiply(pair_load(src), vec->scale));
+}
+
+/* --- Scan -------------------------------------------------------------------------------------- */
+
+static inline uint32_t block_largest32(const uint8_t *restrict src, size_t count)
 {
 	uint32_t largest = 0;
 
@@ -72,154 +282,369 @@ static uint32_t block_largest(const uint8_t *restrict src, size_t count)
 	return largest;
 }
 
-static uint64_t block_nonfinite(const uint8_t *restrict src, size_t count)
+static inline uint32_t block_largest16(const uint8_t *restrict src, size_t count)
+{
+	uint16_t largest = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		uint16_t mag = (uint16_t)(qm_load16(src + 2 * i) & 0x7fffu);
+
+		largest = mag > largest ? mag : largest;
+	}
+	return largest;
+}
+
+/* Bits of the largest |x|, widened. NaN is larger than all else. */
+static inline uint32_t block_largest(enum quant_dtype dtype, const uint8_t *src, size_t count)
+{
+	if (dtype == QUANT_F32)
+		return block_largest32(src, count);
+	if (dtype == QUANT_F16)
+		return qm_widen_f16(block_largest16(src, count));
+	return qm_widen_bf16(block_largest16(src, count));
+}
+
+RUN_FN uint64_t block_nonfinite(const uint8_t *src, size_t count, size_t size, uint32_t infinite)
 {
 	uint64_t nonfinite = 0;
 
-	for (size_t i = 0; i < count; i++)
-		nonfinite += (qm_load32(src + 4 * i) & QM_INF) == QM_INF;
+	for (size_t i = 0; i < count; i++) {
+		uint32_t bits = size == 4 ? qm_load32(src + 4 * i) : qm_load16(src + 2 * i);
+
+		nonfinite += (bits & infinite) == infinite;
+	}
 	return nonfinite;
 }
 
-static uint64_t body_scan_f32(uint8_t *exp, const void *src, size_t count)
+VEC_FN uint64_t body_scan(enum quant_dtype dtype, uint8_t *exp, const void *src, size_t count)
 {
+	const size_t size = dtype_size(dtype);
+	const uint32_t infinite = dtype == QUANT_F32   ? QM_INF
+				  : dtype == QUANT_F16 ? 0x7c00u
+						       : QM_INF >> 16;
 	const uint8_t *from = src;
 	uint64_t nonfinite = 0;
 
 	for (size_t done = 0; done < count; done += QUANT_BLOCK) {
 		size_t run = count - done < QUANT_BLOCK ? count - done : QUANT_BLOCK;
+		const uint8_t *at = from + size * done;
 		uint32_t largest;
 
+		/* Its length known, the usual loop is unrolled. */
 		if (run == QUANT_BLOCK)
-			largest = block_largest(from + 4 * done, QUANT_BLOCK);
+			largest = block_largest(dtype, at, QUANT_BLOCK);
 		else
-			largest = block_largest(from + 4 * done, run);
+			largest = block_largest(dtype, at, run);
 		if (largest >= QM_INF)
-			nonfinite += block_nonfinite(from + 4 * done, run);
+			nonfinite += block_nonfinite(at, run, size, infinite);
 		exp[done / QUANT_BLOCK] = (uint8_t)(largest >> 23);
 	}
 	return nonfinite;
 }
 
-/*
- * Integers: no flush-to-zero to fear in blocks near the subnormals (all-zero ones are among them),
- * and what does not fit saturates.
- */
-RUN_FN void run_quantize_exact(uint8_t *restrict dst, const uint8_t *restrict src, size_t count,
-			       int k)
-{
-	for (size_t i = 0; i < count; i++) {
-		uint32_t q = (uint32_t)qm_quantize(qm_load32(src + 4 * i), k);
+/* --- Quantise and dequantise ------------------------------------------------------------------- */
 
-		qm_store32(dst + 4 * i, qm_be32(q));
-	}
+/* For divisors up to here, a power of two or not, an average has its one rounding: see vec_result. */
+#define DIVISOR_NARROW_MAX 1024u
+
+static inline double body_pow2(int k)
+{
+	uint64_t bits = (uint64_t)(k + 1023) << 52;
+	double value;
+
+	memcpy(&value, &bits, sizeof(value));
+	return value;
 }
 
-RUN_FN void run_quantize(uint8_t *restrict dst, const uint8_t *restrict src, size_t count, int k)
-{
-	struct vec vec = vec_init(body_pow2(k));
+/* A run: the elements of one block. */
+struct run {
+	void *dst;
+	const void *src;
+	struct quant_chunk chunk; /* of the run alone */
+	uint8_t exp;
+	int k;
+};
 
-	body_rows(vec_quantize, dst, src, count, &vec);
-	if (vec_overflowed(&vec))
-		run_quantize_exact(dst, src, count, k);
+VEC_FN struct run run_at(const struct quant_chunk *chunk, enum quant_wire wire, size_t done)
+{
+	struct run run = {
+		.chunk = {
+			.exp = chunk->exp + (chunk->phase + done) / QUANT_BLOCK,
+			.phase = (uint32_t)((chunk->phase + done) % QUANT_BLOCK),
+			.world = chunk->world,
+			.count = quant_run(chunk, done),
+		},
+		.exp = quant_exp(chunk, done),
+	};
+
+	run.k = wire == QUANT_WIRE_32 ? qm_shift(run.exp, chunk->world)
+				      : qm_shift16(run.exp, chunk->world);
+	return run;
 }
 
-static __attribute__((noinline)) void body_quantize_f32(void *dst, const void *src,
-							const struct quant_chunk *chunk)
+static bool memory_is_zero(const uint8_t *src, size_t bytes)
 {
-	uint8_t *to = dst;
-	const uint8_t *from = src;
-	size_t run;
+	uint8_t any = 0;
 
-	for (size_t done = 0; done < chunk->count; done += run) {
-		uint8_t exp = quant_exp(chunk, done);
-		int k = qm_shift(exp, chunk->world);
+	for (size_t i = 0; i < bytes; i++)
+		any |= src[i];
+	return !any;
+}
 
-		run = quant_run(chunk, done);
-		if (exp == QM_EXP_NONFINITE)
-			memset(to + 4 * done, 0, 4 * run);
-		else if (k > QM_SHIFT_FLOAT_MAX)
-			run_quantize_exact(to + 4 * done, from + 4 * done, run, k);
+/* Blocks near the subnormals: zeros are common there, other values are not. And lies. */
+VEC_FN void run_quantize_rare(enum quant_dtype dtype, enum quant_wire wire, const struct run *run)
+{
+	if (block_largest(dtype, run->src, run->chunk.count) == 0)
+		memset(run->dst, 0, wire_size(wire) * run->chunk.count);
+	else
+		quant_ops_scalar.floats[dtype].quantize[wire](run->dst, run->src, &run->chunk);
+}
+
+VEC_FN void run_quantize(enum quant_dtype dtype, enum quant_wire wire, const struct run *run)
+{
+	const struct sizes size = { wire_size(wire), dtype_size(dtype) };
+	struct vec vec = {
+		.dtype = dtype,
+		.wire = wire,
+		.scale = (float)body_pow2(run->k),
+		.limit = wire == QUANT_WIRE_16 ? qm_limit16(run->chunk.world) : 0,
+	};
+
+	body_rows(row_quantize, size, run->dst, run->src, run->chunk.count, &vec);
+	if (vec_beyond(vec.least))
+		run_quantize_rare(dtype, wire, run);
+}
+
+VEC_FN void body_quantize(enum quant_dtype dtype, enum quant_wire wire, void *dst, const void *src,
+			  const struct quant_chunk *chunk)
+{
+	struct run run;
+
+	for (size_t done = 0; done < chunk->count; done += run.chunk.count) {
+		run = run_at(chunk, wire, done);
+		run.dst = (char *)dst + wire_size(wire) * done;
+		run.src = (const char *)src + dtype_size(dtype) * done;
+		if (run.exp == QM_EXP_NONFINITE)
+			memset(run.dst, 0, wire_size(wire) * run.chunk.count);
+		else if (run.k > QM_SHIFT_FLOAT_MAX)
+			run_quantize_rare(dtype, wire, &run);
 		else
-			run_quantize(to + 4 * done, from + 4 * done, run, k);
+			run_quantize(dtype, wire, &run);
 	}
 }
 
-/* Results near the subnormals or near overflow. Zeros are common there, other values are not. */
-RUN_FN void run_dequantize_edge(uint8_t *restrict dst, const uint8_t *restrict src, size_t count,
-				int k, uint32_t divisor)
-{
-	uint32_t any = 0;
+/* How a call divides. */
+struct ratio {
+	uint32_t divisor;
+	int log2; /* rounded up */
+	bool divides;
+	double inverse;
+};
 
-	for (size_t i = 0; i < count; i++)
-		any |= qm_load32(src + 4 * i);
-	if (!any) {
-		memset(dst, 0, 4 * count);
+static inline struct ratio ratio_of(uint32_t divisor)
+{
+	struct ratio ratio = {
+		.divisor = divisor,
+		.log2 = qm_log2_ceil(divisor),
+		.divides = (divisor & (divisor - 1)) != 0,
+	};
+
+	if (ratio.divides)
+		ratio.inverse = vec_reciprocal(divisor);
+	return ratio;
+}
+
+/* Whether a result could be subnormal as float32, an average overflow, or be rounded twice. */
+VEC_FN bool ratio_is_rare(const struct ratio *ratio, enum quant_dtype dtype, enum quant_wire wire,
+			  int k)
+{
+	const int most = dtype == QUANT_F16 ? 15 : 127;
+	const int top = (wire == QUANT_WIRE_32 ? 31 : 15) - k - ratio->log2 + ratio->divides;
+
+	return k + ratio->log2 > QM_SHIFT_FLOAT_MAX || (ratio->divisor > 1 && top > most) ||
+	       (ratio->divides && dtype != QUANT_F32 && ratio->divisor > DIVISOR_NARROW_MAX);
+}
+
+VEC_FN void run_dequantize_rare(enum quant_dtype dtype, enum quant_wire wire, const struct run *run,
+				uint32_t divisor)
+{
+	if (memory_is_zero(run->src, wire_size(wire) * run->chunk.count))
+		memset(run->dst, 0, dtype_size(dtype) * run->chunk.count);
+	else
+		quant_ops_scalar.floats[dtype].dequantize[wire](run->dst, run->src, &run->chunk,
+								divisor);
+}
+
+/* double to float bit by bit: the last ones do not matter, and nothing traps. */
+static inline float float_cut(double value)
+{
+	uint64_t wide;
+	uint32_t bits;
+	float cut;
+
+	memcpy(&wide, &value, sizeof(wide));
+	bits = (uint32_t)(wide >> 29) - (896u << 23);
+	memcpy(&cut, &bits, sizeof(cut));
+	return cut;
+}
+
+VEC_FN void run_dequantize(enum quant_dtype dtype, enum quant_wire wire, const struct run *run,
+			   const struct ratio *ratio)
+{
+	const struct sizes size = { dtype_size(dtype), wire_size(wire) };
+	struct vec vec = { .dtype = dtype, .wire = wire };
+
+	if (!ratio->divides) {
+		vec.scale = (float)body_pow2(-run->k - ratio->log2);
+		body_rows(row_dequantize, size, run->dst, run->src, run->chunk.count, &vec);
 		return;
 	}
-	for (size_t i = 0; i < count; i++) {
-		int32_t sum = (int32_t)qm_be32(qm_load32(src + 4 * i));
+	vec.divides = true;
+	vec.scale = (float)body_pow2(-run->k);
+	vec.quotient = body_pow2(-run->k) * ratio->inverse;
+	vec.divisor.value = (float)(int32_t)ratio->divisor;
+	vec.divisor.inverse = float_cut(ratio->inverse);
+	body_rows(row_dequantize, size, run->dst, run->src, run->chunk.count, &vec);
+}
 
-		qm_store32(dst + 4 * i, qm_dequantize(sum, k, divisor, QM_F32_MANT, QM_F32_EXP));
+VEC_FN void run_fill_nan(enum quant_dtype dtype, void *dst, size_t count)
+{
+	uint8_t *to = dst;
+
+	for (size_t i = 0; i < count; i++) {
+		if (dtype == QUANT_F32)
+			qm_store32(to + 4 * i, QM_NAN);
+		else
+			qm_store16(to + 2 * i, dtype == QUANT_F16 ? 0x7e00u : QM_NAN >> 16);
 	}
 }
 
-RUN_FN void run_dequantize(uint8_t *restrict dst, const uint8_t *restrict src, size_t count, int k)
+VEC_FN uint64_t body_dequantize(enum quant_dtype dtype, enum quant_wire wire, void *dst,
+				const void *src, const struct quant_chunk *chunk, uint32_t divisor)
 {
-	struct vec vec = vec_init(body_pow2(-k));
-
-	body_rows(vec_dequantize, dst, src, count, &vec);
-}
-
-RUN_FN void run_average(uint8_t *restrict dst, const uint8_t *restrict src, size_t count, int k,
-			uint32_t divisor)
-{
-	struct vec vec = vec_init(vec_divide(body_pow2(-k), divisor));
-
-	body_rows(vec_average, dst, src, count, &vec);
-}
-
-static void run_deliver(uint8_t *restrict dst, const uint8_t *restrict src, size_t count, int k,
-			uint32_t divisor)
-{
-	int log2 = qm_log2_ceil(divisor);
-
-	if (k < QM_SHIFT_FINITE_MIN || k + log2 > QM_SHIFT_FLOAT_MAX)
-		run_dequantize_edge(dst, src, count, k, divisor);
-	else if ((divisor & (divisor - 1)) == 0)
-		run_dequantize(dst, src, count, k + log2);
-	else
-		run_average(dst, src, count, k, divisor);
-}
-
-static void run_fill(uint8_t *restrict dst, size_t count, uint32_t word)
-{
-	for (size_t i = 0; i < count; i++)
-		qm_store32(dst + 4 * i, word);
-}
-
-static __attribute__((noinline)) uint64_t
-body_dequantize_f32(void *dst, const void *src, const struct quant_chunk *chunk, uint32_t divisor)
-{
-	uint8_t *to = dst;
-	const uint8_t *from = src;
+	const struct ratio ratio = ratio_of(divisor);
 	uint64_t nonfinite = 0;
-	size_t run;
+	struct run run;
 
-	for (size_t done = 0; done < chunk->count; done += run) {
-		uint8_t exp = quant_exp(chunk, done);
-		int k = qm_shift(exp, chunk->world);
-
-		run = quant_run(chunk, done);
-		if (exp != QM_EXP_NONFINITE) {
-			run_deliver(to + 4 * done, from + 4 * done, run, k, divisor);
-			continue;
+	for (size_t done = 0; done < chunk->count; done += run.chunk.count) {
+		run = run_at(chunk, wire, done);
+		run.dst = (char *)dst + dtype_size(dtype) * done;
+		run.src = (const char *)src + wire_size(wire) * done;
+		if (run.exp == QM_EXP_NONFINITE) {
+			run_fill_nan(dtype, run.dst, run.chunk.count);
+			nonfinite += run.chunk.count;
+		} else if (ratio_is_rare(&ratio, dtype, wire, run.k)) {
+			run_dequantize_rare(dtype, wire, &run, divisor);
+		} else {
+			run_dequantize(dtype, wire, &run, &ratio);
 		}
-		run_fill(to + 4 * done, run, QM_NAN);
-		nonfinite += run;
 	}
 	return nonfinite;
 }
+
+/* --- Each format, each width: a run that stays in the mode, and the function that sets it -------- */
+
+#define BODY_WIRE(n, kind, w, width)                                                               \
+	RUN_FN void n##_run_quantize##w(void *dst, const void *src,                                \
+					const struct quant_chunk *chunk)                           \
+	{                                                                                          \
+		body_quantize(kind, width, dst, src, chunk);                                       \
+	}                                                                                          \
+	static void n##_quantize##w(void *dst, const void *src, const struct quant_chunk *chunk)   \
+	{                                                                                          \
+		unsigned saved = mode_enter(VEC_MODE);                                             \
+                                                                                                   \
+		n##_run_quantize##w(dst, src, chunk);                                              \
+		mode_leave(saved, VEC_MODE);                                                       \
+	}                                                                                          \
+	RUN_FN uint64_t n##_run_dequantize##w(void *dst, const void *src,                          \
+					      const struct quant_chunk *chunk, uint32_t divisor)   \
+	{                                                                                          \
+		return body_dequantize(kind, width, dst, src, chunk, divisor);                     \
+	}                                                                                          \
+	static uint64_t n##_dequantize##w(void *dst, const void *src,                              \
+					  const struct quant_chunk *chunk, uint32_t divisor)       \
+	{                                                                                          \
+		unsigned saved = mode_enter(VEC_MODE | mode_store(kind));                          \
+		uint64_t nonfinite = n##_run_dequantize##w(dst, src, chunk, divisor);              \
+                                                                                                   \
+		mode_leave(saved, VEC_MODE | mode_store(kind));                                    \
+		return nonfinite;                                                                  \
+	}
+
+/* Pieces of any length, without exponents. */
+#define BODY_PLAIN(n, kind)                                                                        \
+	static uint64_t n##_scan(uint8_t *exp, const void *src, size_t count)                      \
+	{                                                                                          \
+		return body_scan(kind, exp, src, count);                                           \
+	}                                                                                          \
+	RUN_FN void n##_run_order(void *dst, const void *src, size_t count, uint32_t reverse)      \
+	{                                                                                          \
+		const struct sizes size = { 4, dtype_size(kind) };                                 \
+		struct vec vec = { .dtype = kind, .reverse = reverse };                            \
+                                                                                                   \
+		body_rows(row_order, size, dst, src, count, &vec);                                 \
+	}                                                                                          \
+	static void n##_order(void *dst, const void *src, size_t count, int negate)                \
+	{                                                                                          \
+		unsigned saved = mode_enter(mode_load(kind));                                      \
+                                                                                                   \
+		n##_run_order(dst, src, count, negate ? 0xffffffffu : 0u);                         \
+		mode_leave(saved, mode_load(kind));                                                \
+	}                                                                                          \
+	RUN_FN void n##_run_unorder(void *dst, const void *src, size_t count, uint32_t reverse)    \
+	{                                                                                          \
+		const struct sizes size = { dtype_size(kind), 4 };                                 \
+		struct vec vec = { .dtype = kind, .reverse = reverse };                            \
+                                                                                                   \
+		body_rows(row_unorder, size, dst, src, count, &vec);                               \
+	}                                                                                          \
+	static void n##_unorder(void *dst, const void *src, size_t count, int negate)              \
+	{                                                                                          \
+		unsigned saved = mode_enter(mode_store(kind));                                     \
+                                                                                                   \
+		n##_run_unorder(dst, src, count, negate ? 0xffffffffu : 0u);                       \
+		mode_leave(saved, mode_store(kind));                                               \
+	}                                                                                          \
+	RUN_FN void n##_run_widen(float *dst, const void *src, size_t count, float factor)         \
+	{                                                                                          \
+		const struct sizes size = { 4, dtype_size(kind) };                                 \
+		struct vec vec = { .dtype = kind, .scale = factor };                               \
+                                                                                                   \
+		body_rows(row_widen, size, dst, src, count, &vec);                                 \
+	}                                                                                          \
+	static void n##_widen(float *dst, const void *src, size_t count, float factor)             \
+	{                                                                                          \
+		unsigned saved = mode_enter(MODE_ALL);                                             \
+                                                                                                   \
+		n##_run_widen(dst, src, count, factor);                                            \
+		mode_leave(saved, MODE_ALL);                                                       \
+	}                                                                                          \
+	RUN_FN void n##_run_narrow(void *dst, const float *src, size_t count, float factor)        \
+	{                                                                                          \
+		const struct sizes size = { dtype_size(kind), 4 };                                 \
+		struct vec vec = { .dtype = kind, .scale = factor };                               \
+                                                                                                   \
+		body_rows(row_narrow, size, dst, src, count, &vec);                                \
+	}                                                                                          \
+	static void n##_narrow(void *dst, const float *src, size_t count, float factor)            \
+	{                                                                                          \
+		unsigned saved = mode_enter(MODE_ALL);                                             \
+                                                                                                   \
+		n##_run_narrow(dst, src, count, factor);                                           \
+		mode_leave(saved, MODE_ALL);                                                       \
+	}
+
+#define BODY_FLOAT(n, kind)                                                                        \
+	BODY_WIRE(n, kind, 32, QUANT_WIRE_32)                                                      \
+	BODY_WIRE(n, kind, 16, QUANT_WIRE_16)                                                      \
+	BODY_PLAIN(n, kind)
+
+BODY_FLOAT(body_f32, QUANT_F32)
+BODY_FLOAT(body_f16, QUANT_F16)
+BODY_FLOAT(body_bf16, QUANT_BF16)
+
+/* --- Integers ---------------------------------------------------------------------------------- */
 
 /* Swapped and xored with mask: a copy to or from the wire, or its complement. */
 static void run_swap(uint8_t *restrict dst, const uint8_t *restrict src, size_t count,
@@ -254,6 +679,22 @@ static void body_sum_be32(uint32_t sums[2], const void *src, size_t count)
 	sums[1] = weighted;
 }
 
+static void body_sum_be16(uint32_t sums[2], const void *src, size_t count)
+{
+	const uint8_t *from = src;
+	uint32_t sum = 0, weighted = 0;
+
+	for (uint32_t i = 0; i < (uint32_t)count; i++) {
+		uint32_t word = qm_be16(qm_load16(from + 2 * (size_t)i));
+
+		word = (uint32_t)(int32_t)(int16_t)word;
+		sum += word;
+		weighted += i * word;
+	}
+	sums[0] = sum;
+	sums[1] = weighted;
+}
+
 static void body_invert_be32(void *dst, const uint32_t *src, size_t count)
 {
 	run_swap(dst, (const uint8_t *)src, count, 0xffffffffu);
@@ -262,30 +703,6 @@ static void body_invert_be32(void *dst, const uint32_t *src, size_t count)
 static void body_uninvert_be32(uint32_t *dst, const void *src, size_t count)
 {
 	run_swap((uint8_t *)dst, src, count, 0xffffffffu);
-}
-
-static void run_order(uint8_t *restrict dst, const uint8_t *restrict src, size_t count,
-		      uint32_t negate)
-{
-	for (size_t i = 0; i < count; i++)
-		qm_store32(dst + 4 * i, qm_be32(qm_order(qm_load32(src + 4 * i), negate)));
-}
-
-static void run_unorder(uint8_t *restrict dst, const uint8_t *restrict src, size_t count,
-			uint32_t negate)
-{
-	for (size_t i = 0; i < count; i++)
-		qm_store32(dst + 4 * i, qm_unorder(qm_be32(qm_load32(src + 4 * i)), negate));
-}
-
-static void body_order_f32(void *dst, const void *src, size_t count, int negate)
-{
-	run_order(dst, src, count, negate != 0);
-}
-
-static void body_unorder_f32(void *dst, const void *src, size_t count, int negate)
-{
-	run_unorder(dst, src, count, negate != 0);
 }
 
 /*
@@ -313,5 +730,22 @@ static void body_average_i32(int32_t *dst, const void *src, size_t count, uint32
 {
 	run_divide((uint8_t *)dst, src, count, divisor);
 }
+
+#define BODY_OPS(isa)                                                                                \
+	{                                                                                            \
+		.name = (isa),                                                                     \
+		.floats = {                                                                        \
+			[QUANT_F32] = QUANT_FLOAT(body_f32),                                       \
+			[QUANT_F16] = QUANT_FLOAT(body_f16),                                       \
+			[QUANT_BF16] = QUANT_FLOAT(body_bf16),                                     \
+		},                                                                                 \
+		.store_be32 = body_store_be32,                                                     \
+		.load_be32 = body_load_be32,                                                       \
+		.invert_be32 = body_invert_be32,                                                   \
+		.uninvert_be32 = body_uninvert_be32,                                               \
+		.sum_be32 = body_sum_be32,                                                         \
+		.sum_be16 = body_sum_be16,                                                         \
+		.average_i32 = body_average_i32, \
+	}
 
 #endif

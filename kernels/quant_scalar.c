@@ -186,48 +186,48 @@ static inline void float_times(enum quant_dtype dtype, void *dst, const float *s
 }
 
 #define SCALAR_FLOAT(name, dtype)                                                                  \
-	uint64_t name##_scan(uint8_t *exp, const void *src, size_t count)                          \
+	static uint64_t name##_scan(uint8_t *exp, const void *src, size_t count)                   \
 	{                                                                                          \
 		return float_scan(dtype, exp, src, count);                                         \
 	}                                                                                          \
-	void name##_quantize32(void *dst, const void *src, const struct quant_chunk *chunk)        \
+	static void name##_quantize32(void *dst, const void *src, const struct quant_chunk *chunk) \
 	{                                                                                          \
 		float_quantize(dtype, QUANT_WIRE_32, dst, src, chunk);                             \
 	}                                                                                          \
-	void name##_quantize16(void *dst, const void *src, const struct quant_chunk *chunk)        \
+	static void name##_quantize16(void *dst, const void *src, const struct quant_chunk *chunk) \
 	{                                                                                          \
 		float_quantize(dtype, QUANT_WIRE_16, dst, src, chunk);                             \
 	}                                                                                          \
-	uint64_t name##_dequantize32(void *dst, const void *src, const struct quant_chunk *chunk,  \
-				     uint32_t divisor)                                             \
+	static uint64_t name##_dequantize32(void *dst, const void *src,                            \
+					    const struct quant_chunk *chunk, uint32_t divisor)     \
 	{                                                                                          \
 		return float_dequantize(dtype, QUANT_WIRE_32, dst, src, chunk, divisor);           \
 	}                                                                                          \
-	uint64_t name##_dequantize16(void *dst, const void *src, const struct quant_chunk *chunk,  \
-				     uint32_t divisor)                                             \
+	static uint64_t name##_dequantize16(void *dst, const void *src,                            \
+					    const struct quant_chunk *chunk, uint32_t divisor)     \
 	{                                                                                          \
 		return float_dequantize(dtype, QUANT_WIRE_16, dst, src, chunk, divisor);           \
 	}                                                                                          \
-	void name##_order(void *dst, const void *src, size_t count, int negate)                    \
+	static void name##_order(void *dst, const void *src, size_t count, int negate)             \
 	{                                                                                          \
 		float_order(dtype, dst, src, count, negate);                                       \
 	}                                                                                          \
-	void name##_unorder(void *dst, const void *src, size_t count, int negate)                  \
+	static void name##_unorder(void *dst, const void *src, size_t count, int negate)           \
 	{                                                                                          \
 		float_unorder(dtype, dst, src, count, negate);                                     \
 	}                                                                                          \
-	void name##_widen(float *dst, const void *src, size_t count, float factor)                 \
+	static void name##_widen(float *dst, const void *src, size_t count, float factor)          \
 	{                                                                                          \
 		float_widen(dtype, dst, src, count, factor);                                       \
 	}                                                                                          \
-	void name##_narrow(void *dst, const float *src, size_t count, float factor)                \
+	static void name##_narrow(void *dst, const float *src, size_t count, float factor)         \
 	{                                                                                          \
 		float_times(dtype, dst, src, count, factor);                                       \
 	}
 
-SCALAR_FLOAT(quant_scalar_f32, QUANT_F32)
-SCALAR_FLOAT(quant_scalar_f16, QUANT_F16)
-SCALAR_FLOAT(quant_scalar_bf16, QUANT_BF16)
+SCALAR_FLOAT(scalar_f32, QUANT_F32)
+SCALAR_FLOAT(scalar_f16, QUANT_F16)
+SCALAR_FLOAT(scalar_bf16, QUANT_BF16)
 
 /* --- Integers --------------------------------------------------------------------------------- */
 
@@ -266,7 +266,7 @@ static void scalar_sum_be32(uint32_t sums[2], const void *src, size_t count)
 	}
 }
 
-void quant_scalar_sum_be16(uint32_t sums[2], const void *src, size_t count)
+static void scalar_sum_be16(uint32_t sums[2], const void *src, size_t count)
 {
 	sums[0] = sums[1] = 0;
 	for (size_t i = 0; i < count; i++) {
@@ -289,15 +289,15 @@ static void scalar_average_i32(int32_t *dst, const void *src, size_t count, uint
 const struct quant_ops quant_ops_scalar = {
 	.name = "scalar",
 	.floats = {
-		[QUANT_F32] = QUANT_FLOAT(quant_scalar_f32),
-		[QUANT_F16] = QUANT_FLOAT(quant_scalar_f16),
-		[QUANT_BF16] = QUANT_FLOAT(quant_scalar_bf16),
+		[QUANT_F32] = QUANT_FLOAT(scalar_f32),
+		[QUANT_F16] = QUANT_FLOAT(scalar_f16),
+		[QUANT_BF16] = QUANT_FLOAT(scalar_bf16),
 	},
 	.store_be32 = scalar_store_be32,
 	.load_be32 = scalar_load_be32,
 	.invert_be32 = scalar_invert_be32,
 	.uninvert_be32 = scalar_uninvert_be32,
 	.sum_be32 = scalar_sum_be32,
-	.sum_be16 = quant_scalar_sum_be16,
+	.sum_be16 = scalar_sum_be16,
 	.average_i32 = scalar_average_i32,
 };

@@ -82,6 +82,36 @@ static inline void host_put(void *base, size_t i, uint32_t word)
 	memcpy((uint8_t *)base + 4 * i, &word, sizeof(word));
 }
 
+static inline uint32_t wire_get16(const void *base, size_t i)
+{
+	const uint8_t *byte = (const uint8_t *)base + 2 * i;
+
+	return (uint32_t)byte[0] << 8 | byte[1];
+}
+
+static inline void wire_put16(void *base, size_t i, uint32_t word)
+{
+	uint8_t *byte = (uint8_t *)base + 2 * i;
+
+	byte[0] = (uint8_t)(word >> 8);
+	byte[1] = (uint8_t)word;
+}
+
+static inline uint32_t host_get16(const void *base, size_t i)
+{
+	uint16_t word;
+
+	memcpy(&word, (const uint8_t *)base + 2 * i, sizeof(word));
+	return word;
+}
+
+static inline void host_put16(void *base, size_t i, uint32_t word)
+{
+	uint16_t low = (uint16_t)word;
+
+	memcpy((uint8_t *)base + 2 * i, &low, sizeof(low));
+}
+
 /* ---- random pieces ---- */
 
 struct piece {
@@ -110,8 +140,28 @@ static inline unsigned piece_exp(const struct piece *p, size_t i)
 	return p->exp[(p->chunk.phase + i) / QUANT_BLOCK];
 }
 
+static inline void piece_put(struct piece *p, enum quant_dtype dtype, size_t i, uint32_t bits)
+{
+	int exp = (int)(bits >> 23 & 255u) - 112;
+	uint32_t mant = bits >> 13 & 0x3ffu;
+
+	if (dtype == QUANT_F32) {
+		host_put(p->src + p->src_at, i, bits);
+		return;
+	}
+	if (dtype == QUANT_BF16) {
+		host_put16(p->src + p->src_at, i, bits >> 16);
+		return;
+	}
+	/* float16: cut off, and something else where it has no such exponent. */
+	if (exp < 1)
+		mant = exp < -10 ? 0 : (mant | 0x400u) >> (1 - exp);
+	exp = exp < 0 ? 0 : exp > 31 ? 31 : exp;
+	host_put16(p->src + p->src_at, i, (bits >> 16 & 0x8000u) | (uint32_t)exp << 10 | mant);
+}
+
 /* Floats as a block with this exponent holds them: many near its top, zeros; some pieces lie. */
-static inline void piece_floats(struct piece *p)
+static inline void piece_floats(struct piece *p, enum quant_dtype dtype)
 {
 	bool lies = rng_below(4) == 0;
 
@@ -125,21 +175,39 @@ static inline void piece_floats(struct piece *p)
 			bits &= 0x80000000u;
 		if (rng_below(32) == 0)
 			bits &= 0xffff0000u;
-		host_put(p->src + p->src_at, i, bits);
+		piece_put(p, dtype, i, bits);
 	}
 }
 
-/* Sums of every width, so that small, tied and extreme ones occur. */
-static inline void piece_sums(struct piece *p)
+/* A sum of at most 32 bits on which the rounding to a format could turn, and its neighbours. */
+static inline uint32_t sum_near_tie(const struct piece *p)
 {
+	static const uint32_t bits[] = { 9, 12, 25 };
+	uint32_t tie = (uint32_t)rng() >> (32 - bits[rng_below(3)]) | 1u;
+
+	return (tie << rng_below(20)) * (rng_below(2) ? p->divisor : 1u) + rng_below(3) - 1u;
+}
+
+/* Sums of every width, so that small, tied and extreme ones occur. */
+static inline void piece_sums(struct piece *p, enum quant_wire wire)
+{
+	const bool narrow = wire == QUANT_WIRE_16;
+
 	for (size_t i = 0; i < p->chunk.count; i++) {
 		uint32_t word = (uint32_t)((int32_t)(uint32_t)rng() >> rng_below(32));
 
+		if (narrow)
+			word = (uint32_t)((int32_t)word >> 16);
 		if (rng_below(64) == 0)
-			word = 0x80000000u;
+			word = narrow ? 0x8000u : 0x80000000u;
 		if (rng_below(16) == 0)
 			word = (uint32_t)((int32_t)rng_below(32768) * (int32_t)p->divisor);
-		wire_put(p->src + p->src_at, i, word);
+		if (rng_below(4) == 0)
+			word = sum_near_tie(p) * (rng_below(2) ? 1u : 0xffffffffu);
+		if (narrow)
+			wire_put16(p->src + p->src_at, i, word);
+		else
+			wire_put(p->src + p->src_at, i, word);
 	}
 }
 

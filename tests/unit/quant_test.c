@@ -242,7 +242,7 @@ static void quantize__equals_exact_arithmetic(void **state)
 	for (unsigned exp = 0; exp < 255; exp++) {
 		for (size_t w = 0; w < NR_WORLDS; w++) {
 			piece_init(&p, exp, worlds[w]);
-			piece_floats(&p);
+			piece_floats(&p, QUANT_F32);
 			ops->floats[QUANT_F32].quantize[QUANT_WIRE_32]((void *)(out + p.dst_at),
 								       (const void *)(p.src +
 										      p.src_at),
@@ -306,7 +306,7 @@ static void dequantize__equals_exact_arithmetic(void **state)
 			uint64_t nonfinite = 0, counted;
 
 			piece_init(&p, exp, worlds[w]);
-			piece_sums(&p);
+			piece_sums(&p, QUANT_WIRE_32);
 			counted = ops->floats[QUANT_F32].dequantize[QUANT_WIRE_32](
 				(void *)(out + p.dst_at), p.src + p.src_at, &p.chunk, p.divisor);
 			for (size_t i = 0; i < p.chunk.count; i++) {
