@@ -166,8 +166,8 @@ static void reduce_dequantize(struct reduce *reduce)
 		struct quant_chunk chunk = reduce_chunk(reduce, i);
 
 		reduce->nonfinite += reduce->ops->floats[dtype].dequantize[vector->wire](
-			dst + quant_dtype_bytes(dtype) * i,
-			reduce->wire + wire_bytes(vector) * i, &chunk, divisor(vector));
+			dst + quant_dtype_bytes(dtype) * i, reduce->wire + wire_bytes(vector) * i,
+			&chunk, divisor(vector));
 	}
 	if (times)
 		reduce->ops->floats[own].narrow(reduce->dst, reduce->wide, reduce->count,

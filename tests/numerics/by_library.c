@@ -112,10 +112,14 @@ static tally_t *member_open(const struct member *member)
 	const struct job *job = member->job;
 	char rank[16], size[16], address[64];
 	const char *const options[][2] = {
-		{ "rank", rank },	      { "size", size },
-		{ "switch", address },	      { "chunk", LIBRARY_CHUNK },
-		{ "slots", LIBRARY_SLOTS },   { "kernels", job->options->kernels },
-		{ "check", job->options->check }, { "join_timeout", "120" },
+		{ "rank", rank },
+		{ "size", size },
+		{ "switch", address },
+		{ "chunk", LIBRARY_CHUNK },
+		{ "slots", LIBRARY_SLOTS },
+		{ "kernels", job->options->kernels },
+		{ "check", job->options->check },
+		{ "join_timeout", "120" },
 		{ "timeout", "120" },
 	};
 	tally_config_t *config = NULL;

@@ -9,7 +9,7 @@
 #include "tests/numerics/exact.h"
 #include "tests/numerics/piece.h"
 
-#define SWEEPS 24	/* scales that all 16-bit values are tried with */
+#define SWEEPS 24	 /* scales that all 16-bit values are tried with */
 #define SWEEP_COUNT 1024 /* at a time */
 #define MODES 4
 #define FILLER 0xa5

@@ -14,7 +14,7 @@
 #define DATA_LAYER 4096 /* elements with one sigma */
 #define DATA_TAU 6.283185307179586
 #define DIGITS_FILE "host/examples/data/digits.csv"
-#define DIGITS_SHARE 16 /* samples in a rank's gradient */
+#define DIGITS_SHARE 16	 /* samples in a rank's gradient */
 #define DIGITS_BATCH 128 /* this and what follows: the example's defaults */
 #define DIGITS_RATE 0.06f
 #define DIGITS_MOMENTUM 0.9f
@@ -105,8 +105,7 @@ struct learner {
 	float params[MLP_PARAMS], velocity[MLP_PARAMS], grads[MLP_PARAMS];
 };
 
-static void learn_batch(struct learner *learner, const uint32_t *samples, uint32_t nr,
-			float *grads)
+static void learn_batch(struct learner *learner, const uint32_t *samples, uint32_t nr, float *grads)
 {
 	memset(grads, 0, MLP_PARAMS * sizeof(*grads));
 	for (uint32_t s = 0; s < nr; s++)

@@ -10,9 +10,9 @@
 
 struct data {
 	char name[64];
-	size_t count;	 /* elements of a rank */
-	uint32_t ranks;	 /* DATA_RANKS, or what the file has */
-	float *values;	 /* rank after rank */
+	size_t count;	/* elements of a rank */
+	uint32_t ranks; /* DATA_RANKS, or what the file has */
+	float *values;	/* rank after rank */
 };
 
 /* The sets that need no file, one after the other: 0, or -1 after the last. */

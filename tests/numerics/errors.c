@@ -21,11 +21,11 @@ struct errors {
 	uint32_t n;
 	enum quant_dtype dtype;
 	size_t count;
-	float *values;	/* n ranks, as numbers of the format, in float32 */
+	float *values;	 /* n ranks, as numbers of the format, in float32 */
 	uint8_t *packed; /* one rank in the format itself */
 	uint8_t *exp, *own, *wire;
 	int64_t *sums;
-	float *result;	  /* one way's */
+	float *result; /* one way's */
 	double *exact, *magnitude;
 };
 
@@ -108,8 +108,8 @@ static int64_t wire_get(const uint8_t *wire, enum quant_wire width, size_t i)
 	if (width == QUANT_WIRE_16)
 		return (int16_t)(wire[2 * i] << 8 | wire[2 * i + 1]);
 	wire += 4 * i;
-	return (int32_t)((uint32_t)wire[0] << 24 | (uint32_t)wire[1] << 16 | (uint32_t)wire[2] << 8 |
-			 wire[3]);
+	return (int32_t)((uint32_t)wire[0] << 24 | (uint32_t)wire[1] << 16 |
+			 (uint32_t)wire[2] << 8 | wire[3]);
 }
 
 static void wire_put(uint8_t *wire, enum quant_wire width, size_t i, int64_t sum)
@@ -117,7 +117,8 @@ static void wire_put(uint8_t *wire, enum quant_wire width, size_t i, int64_t sum
 	int bytes = width == QUANT_WIRE_16 ? 2 : 4;
 
 	for (int b = 0; b < bytes; b++)
-		wire[(size_t)bytes * i + (size_t)b] = (uint8_t)((uint64_t)sum >> 8 * (bytes - 1 - b));
+		wire[(size_t)bytes * i + (size_t)b] =
+			(uint8_t)((uint64_t)sum >> 8 * (bytes - 1 - b));
 }
 
 static const void *rank_packed(const struct errors *errors, uint32_t r)
@@ -220,9 +221,9 @@ static void errors_print(const struct errors *errors, const char *way)
 		if (largest > 0 && (i % QUANT_BLOCK == QUANT_BLOCK - 1 || i + 1 == errors->count))
 			of_block = fmax(of_block, worst / largest);
 	}
-	printf("%s\t%u\t%s\t%s\t%.3e\t%.3e\t%.3e\n", errors->data->name,
-	       (unsigned int)errors->n, type_names[errors->dtype], way,
-	       norm > 0 ? sqrt(square / norm) : 0, of_block, of_own);
+	printf("%s\t%u\t%s\t%s\t%.3e\t%.3e\t%.3e\n", errors->data->name, (unsigned int)errors->n,
+	       type_names[errors->dtype], way, norm > 0 ? sqrt(square / norm) : 0, of_block,
+	       of_own);
 }
 
 static void errors_n(struct errors *errors, uint32_t n)

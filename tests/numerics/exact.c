@@ -116,7 +116,8 @@ uint32_t exact_encode(enum quant_dtype dtype, long double value)
 
 /* --- Sums ---------------------------------------------------------------------------------------- */
 
-static int shift_of(const struct quant_chunk *chunk, size_t i, enum quant_wire wire, bool *nonfinite)
+static int shift_of(const struct quant_chunk *chunk, size_t i, enum quant_wire wire,
+		    bool *nonfinite)
 {
 	int exp = chunk->exp[(chunk->phase + i) / 256], log2 = 0;
 
@@ -174,8 +175,7 @@ static void exact_quantize(enum quant_dtype dtype, enum quant_wire wire, void *d
  * 2^-41 of itself from one, so that it is rounded as the exact quotient would be.
  */
 static uint64_t exact_dequantize(enum quant_dtype dtype, enum quant_wire wire, void *dst,
-				 const void *src, const struct quant_chunk *chunk,
-				 uint32_t divisor)
+				 const void *src, const struct quant_chunk *chunk, uint32_t divisor)
 {
 	uint64_t count = 0;
 	bool nonfinite;
@@ -197,7 +197,8 @@ static uint64_t exact_dequantize(enum quant_dtype dtype, enum quant_wire wire, v
 
 /* --- Maximum, minimum, factors ------------------------------------------------------------------- */
 
-static void exact_order(enum quant_dtype dtype, void *dst, const void *src, size_t count, int negate)
+static void exact_order(enum quant_dtype dtype, void *dst, const void *src, size_t count,
+			int negate)
 {
 	for (size_t i = 0; i < count; i++) {
 		uint32_t bits = host_load(src, formats[dtype].bytes, i);

@@ -62,7 +62,7 @@ def goals(rows):
         if ratio <= factor:
             met += 1
         else:
-            missed.append("%s, n = %d: %.3g times the ring's, at most %d wanted"
+            missed.append("%s, n = %d: %.4f times the ring's, at most %d wanted"
                           % (name, n, ratio, factor))
     return missed, met
 
@@ -91,8 +91,10 @@ def splice(mark, lines):
         file.write("\n".join(new))
 
 
-CURVES = [("int32", "int32 wire", 1), ("int16", "int16 wire", 2), ("one scale", "int32, one scale", 3),
-          ("f32 ring", "float32 ring", 4), ("f16 ring", "float16 ring", 6), ("bf16 ring", "bfloat16 ring", 7)]
+# Way, title, colour, dashes.
+CURVES = [("int32", "int32", "#0060c0", 1), ("int16", "int16", "#c00000", 1),
+          ("one scale", "one scale", "#909090", 1), ("f32 ring", "f32 ring", "#0060c0", 2),
+          ("f16 ring", "f16 ring", "#c00000", 2), ("bf16 ring", "bf16 ring", "#008000", 2)]
 
 
 def plot(rows):
@@ -100,21 +102,21 @@ def plot(rows):
     names = list(dict.fromkeys(name for name, _ in rows))
     script = ["set terminal svg size 900,600 font 'sans,11' noenhanced",
               "set output '%s'" % PLOT, "set multiplot layout 2,%d" % ((len(names) + 1) // 2),
-              "set logscale xy 2", "set logscale y 10", "set format y '10^{%T}'",
-              "set format y '%.0e'", "set yrange [1e-8:1e-1]", "set xtics (2,4,8,16,32,64)",
-              "set grid", "set xlabel 'ranks'"]
+              "set logscale x 2", "set logscale y 10", "set format y '%.0e'", "set mytics 1",
+              "set yrange [1e-8:1e-1]", "set xtics (2,4,8,16,32,64)", "set grid ytics",
+              "set xlabel 'ranks'"]
     for at, name in enumerate(names):
         script.append("$d%d << EOD" % at)
-        script += ["%d %s" % (n, " ".join("%g" % row["f32", way][L2] for way, _, _ in CURVES))
+        script += ["%d %s" % (n, " ".join("%g" % row["f32", way][L2] for way, *_ in CURVES))
                    for (own, n), row in rows.items() if own == name]
         script.append("EOD")
     for at, name in enumerate(names):
         script += ["set title '%s'" % name,
-                   "set key top left font ',8' samplen 1.5" if at == 0 else "unset key",
+                   "set key at graph 0.98,0.55 right top maxrows 3 font ',8' samplen 1.5 width -2" if at == 0 else "unset key",
                    "set ylabel '%s'" % ("relative L2 error" if at % 3 == 0 else ""),
-                   "plot " + ", ".join("$d%d using 1:%d with linespoints lc %d pt %d ps 0.4 title '%s'"
-                                       % (at, c + 2, colour, c + 4, title)
-                                       for c, (_, title, colour) in enumerate(CURVES))]
+                   "plot " + ", ".join("$d%d using 1:%d with lines lc rgb '%s' dt %d lw 1.5 title '%s'"
+                                       % (at, c + 2, colour, dash, title)
+                                       for c, (_, title, colour, dash) in enumerate(CURVES))]
     subprocess.run(["gnuplot"], input="\n".join(script) + "\n", text=True, check=True)
 
 

@@ -53,8 +53,8 @@ static void put_wire(struct piece *piece, int bytes, size_t i, uint32_t word)
 /* Any bits; often Inf, NaN, zeros, the ends of the range, or next to them. */
 static uint32_t any_bits(void)
 {
-	static const uint32_t ends[] = { 0, 1, 0x7fffff, 0x800000, 0x7f7fffff, 0x7f800000,
-					 0x7f800001, 0x7fc00000, 0x7fffffff, 0x3f800000,
+	static const uint32_t ends[] = { 0,	     1,		 0x7fffff,   0x800000,	 0x7f7fffff,
+					 0x7f800000, 0x7f800001, 0x7fc00000, 0x7fffffff, 0x3f800000,
 					 0x38800000, 0x387fe000, 0x477fe000, 0x477ff000 };
 	uint32_t bits = (uint32_t)piece_random();
 
@@ -191,8 +191,7 @@ static void fill_narrow(struct piece *piece)
 
 RUN(scan, output->value = floats->scan(dst, src, chunk->count))
 RUN(quantize, floats->quantize[piece->wire](dst, src, chunk))
-RUN(dequantize,
-    output->value = floats->dequantize[piece->wire](dst, src, chunk, piece->divisor))
+RUN(dequantize, output->value = floats->dequantize[piece->wire](dst, src, chunk, piece->divisor))
 RUN(order, floats->order(dst, src, chunk->count, piece->negate))
 RUN(unorder, floats->unorder(dst, src, chunk->count, piece->negate))
 RUN(widen, floats->widen(dst, src, chunk->count, piece->factor))

@@ -292,8 +292,8 @@ void table_result_add(struct table_result *result, const struct table_vector *ve
 	for (size_t i = 0; i < count; i++) {
 		bits = element_load(elements, bytes, i);
 		for (size_t b = 0; b < bytes; b++)
-			result->hash = (result->hash ^ (bits >> 8 * b & 255)) *
-				       UINT64_C(0x100000001b3);
+			result->hash =
+				(result->hash ^ (bits >> 8 * b & 255)) * UINT64_C(0x100000001b3);
 	}
 	for (size_t i = 0; i < count && !vector->mixed; i += times) {
 		bits = element_load(elements, bytes, i);

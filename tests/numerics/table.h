@@ -10,9 +10,9 @@
 #include "kernels/quant.h"
 
 #define TABLE_VECTORS 256
-#define TABLE_GROUPS 4	 /* sets of ranks with elements of their own */
-#define TABLE_RUNS 8	 /* elements of a set: so many different ones in a row */
-#define TABLE_COUNTS 40	 /* tensors of a vector */
+#define TABLE_GROUPS 4	    /* sets of ranks with elements of their own */
+#define TABLE_RUNS 8	    /* elements of a set: so many different ones in a row */
+#define TABLE_COUNTS 40	    /* tensors of a vector */
 #define TABLE_ELEMENTS 4096 /* elements of a tensor */
 
 enum table_type { TABLE_F32, TABLE_F16, TABLE_BF16, TABLE_I32 }; /* the first three as QUANT_* */
