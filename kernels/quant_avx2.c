@@ -57,22 +57,25 @@ VEC_FN vec_u32 vec_float(vec_u32 sum)
 	return (vec_u32)_mm256_cvtepi32_ps((__m256i)sum);
 }
 
-/*
- * From 2^24 on a float cannot hold the lowest bits, 7 from 2^30 on: they are cleared, and the next
- * one says that some were set. How many is in the exponent; without those 7 it is never rounded up.
- */
+/* What vec_float has rounded away, the sign of it being right also where x is 2^31. */
+VEC_FN vec_u32 vec_float_rest(vec_u32 sum, vec_u32 x)
+{
+	return sum - (vec_u32)_mm256_cvtps_epi32((__m256)x);
+}
+
+/* One less where it was rounded away from zero; then the lowest bit for what is missing. */
 VEC_FN vec_u32 vec_float_odd(vec_u32 sum)
 {
-	vec_u32 top = (vec_u32)_mm256_abs_epi32((__m256i)sum) & ~0x7fu;
-	vec_u32 exp = vec_float(top) >> 23;
-	vec_u32 mask = (vec_u32)_mm256_srlv_epi32(_mm256_set1_epi32(0x7f), (__m256i)(157u - exp));
+	vec_u32 x = vec_float(sum), rest = vec_float_rest(sum, x);
+	vec_u32 away = (vec_u32)_mm256_sign_epi32((__m256i)rest, (__m256i)sum);
+	vec_u32 cut = x + (vec_u32)((vec_i32)away >> 31);
 
-	return vec_float((sum | ((sum & mask) + mask)) & ~mask);
+	return cut | (vec_u32)_mm256_min_epu32((__m256i)rest, _mm256_set1_epi32(1));
 }
 
 /*
- * A first quotient within 2 units, then its exact remainder: the right one, because no quotient of
- * a float and so few bits lies within 2^-17 units of a point where rounding turns.
+ * A first quotient within 3 units, then its exact remainder: the right one, because no quotient of
+ * a float and 16 bits lies within 2^-17 units of a point where rounding turns, nor on one.
  */
 VEC_FN vec_u32 vec_divide(vec_u32 x, const struct vec_divisor *divisor)
 {
@@ -84,49 +87,67 @@ VEC_FN vec_u32 vec_divide(vec_u32 x, const struct vec_divisor *divisor)
 }
 
 /*
- * sum * scale is off by at most 2^-51 of itself, while sum / divisor is either one of the points
- * where rounding to float turns, or 2^-41 away from all of them. Rounding away the lowest 6 of 53
- * bits first restores the former and cannot cross with the latter.
+ * The same for a sum that may have 32 bits: the remainder is exact with what vec_float has rounded
+ * away, too, but the quotient can be a point where rounding turns. It is that, or 2^-17 units away,
+ * and the second part of it is off by less than 2^-19: without its lowest 4 bits of 24 it is
+ * exact in the first case, and does not become so in the other.
  */
-VEC_FN __m128 half_average(__m128i sum, double scale)
+VEC_FN vec_u32 vec_average(vec_u32 sum, const struct vec_divisor *divisor)
 {
-	__m256d product = _mm256_mul_pd(_mm256_cvtepi32_pd(sum), _mm256_set1_pd(scale));
-	__m256i bits = _mm256_castpd_si256(product);
+	vec_u32 x = vec_float(sum), lost = vec_float(vec_float_rest(sum, x));
+	__m256 inverse = _mm256_set1_ps(divisor->inverse);
+	__m256 first = _mm256_mul_ps((__m256)x, inverse);
+	__m256 rest = _mm256_fnmadd_ps(first, _mm256_set1_ps(divisor->value), (__m256)x);
+	vec_u32 second = (vec_u32)_mm256_mul_ps(_mm256_add_ps(rest, (__m256)lost), inverse);
 
-	bits = _mm256_add_epi64(bits, _mm256_set1_epi64x(32));
-	bits = _mm256_and_si256(bits, _mm256_set1_epi64x(~63ll));
-	return _mm256_cvtpd_ps(_mm256_castsi256_pd(bits));
+	return (vec_u32)_mm256_add_ps(first, (__m256)((second + 8u) & ~15u));
 }
 
-VEC_FN vec_u32 vec_average(vec_u32 sum, double scale)
+static inline float vec_reciprocal(float divisor)
 {
-	__m128 low = half_average(_mm256_castsi256_si128((__m256i)sum), scale);
-	__m128 high = half_average(_mm256_extracti128_si256((__m256i)sum, 1), scale);
-
-	return (vec_u32)_mm256_set_m128(high, low);
+	return 1.0f / divisor;
 }
 
-static inline double vec_reciprocal(double divisor)
+/* To the upper half, ties to even: a carry moves into the exponent, as far as infinity. */
+VEC_FN vec_u32 vec_round_upper(vec_u32 x)
 {
-	return 1.0 / divisor;
+	return x + 0x7fffu + (x >> 16 & 1u);
 }
 
-VEC_FN struct pair pair_load16(const void *src)
+VEC_FN struct pair pair_load_upper(const void *src)
 {
 	const __m128i *from = src;
 	struct pair words = {
-		.low = (vec_u32)_mm256_cvtepu16_epi32(_mm_loadu_si128(from)),
-		.high = (vec_u32)_mm256_cvtepu16_epi32(_mm_loadu_si128(from + 1)),
+		.low = (vec_u32)_mm256_cvtepu16_epi32(_mm_loadu_si128(from)) << 16,
+		.high = (vec_u32)_mm256_cvtepu16_epi32(_mm_loadu_si128(from + 1)) << 16,
 	};
 
 	return words;
 }
 
-VEC_FN void pair_store16(void *dst, struct pair words)
+VEC_FN struct pair pair_load_upper_mixed(const void *src)
 {
-	__m256i packed = _mm256_packus_epi32((__m256i)words.low, (__m256i)words.high);
+	__m256i words = _mm256_loadu_si256(src), zero = _mm256_setzero_si256();
+	struct pair mixed = {
+		.low = (vec_u32)_mm256_unpacklo_epi16(zero, words),
+		.high = (vec_u32)_mm256_unpackhi_epi16(zero, words),
+	};
 
-	_mm256_storeu_si256(dst, _mm256_permute4x64_epi64(packed, 0xd8));
+	return mixed;
+}
+
+/* Packing works within 128 bits; this puts the quarters in order. */
+VEC_FN __m256i half_in_order(__m256i packed)
+{
+	return _mm256_permute4x64_epi64(packed, 0xd8);
+}
+
+VEC_FN void pair_store_upper(void *dst, struct pair words)
+{
+	__m256i packed =
+		_mm256_packus_epi32((__m256i)(words.low >> 16), (__m256i)(words.high >> 16));
+
+	_mm256_storeu_si256(dst, half_in_order(packed));
 }
 
 VEC_FN struct pair pair_load_half(const void *src)
@@ -167,14 +188,15 @@ VEC_FN struct pair pair_load_be16(const void *src)
 	return sums;
 }
 
-VEC_FN void pair_store_be16(void *dst, struct pair q, int32_t limit)
+VEC_FN void pair_store_be16(void *dst, struct pair q, int32_t limit, bool mixed)
 {
 	__m256i packed = _mm256_packs_epi32((__m256i)q.low, (__m256i)q.high);
 
 	packed = _mm256_min_epi16(packed, _mm256_set1_epi16((int16_t)limit));
 	packed = _mm256_max_epi16(packed, _mm256_set1_epi16((int16_t)-limit));
-	packed = half_swap16(_mm256_permute4x64_epi64(packed, 0xd8));
-	_mm256_storeu_si256(dst, packed);
+	if (!mixed)
+		packed = half_in_order(packed);
+	_mm256_storeu_si256(dst, half_swap16(packed));
 }
 
 #include "kernels/quant_body.h"

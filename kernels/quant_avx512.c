@@ -69,7 +69,7 @@ VEC_FN vec_u32 vec_float_odd(vec_u32 sum)
 	return (vec_u32)_mm512_mask_or_epi32(bits, inexact, bits, _mm512_set1_epi32(1));
 }
 
-/* See quant_avx2.c for why this is the right quotient. */
+/* See quant_avx2.c for why these two give the right quotients. */
 VEC_FN vec_u32 vec_divide(vec_u32 x, const struct vec_divisor *divisor)
 {
 	__m512 inverse = _mm512_set1_ps(divisor->inverse);
@@ -80,53 +80,65 @@ VEC_FN vec_u32 vec_divide(vec_u32 x, const struct vec_divisor *divisor)
 	return (vec_u32)_mm512_fmadd_round_ps(rest, inverse, first, VEC_NEAREST);
 }
 
-/* See half_average in quant_avx2.c for why the lowest 6 bits are rounded away first. */
-VEC_FN __m256 half_average(__m256i sum, double scale)
+VEC_FN vec_u32 vec_average(vec_u32 sum, const struct vec_divisor *divisor)
 {
-	__m512d product =
-		_mm512_mul_round_pd(_mm512_cvtepi32_pd(sum), _mm512_set1_pd(scale), VEC_NEAREST);
-	__m512i bits = _mm512_castpd_si512(product);
+	vec_u32 x = vec_float(sum);
+	vec_u32 back = (vec_u32)_mm512_cvt_roundps_epi32((__m512)x, VEC_NEAREST);
+	__m512 lost = (__m512)vec_float(sum - back);
+	__m512 inverse = _mm512_set1_ps(divisor->inverse);
+	__m512 first = _mm512_mul_round_ps((__m512)x, inverse, VEC_NEAREST);
+	__m512 rest = _mm512_fnmadd_round_ps(first, _mm512_set1_ps(divisor->value), (__m512)x,
+					     VEC_NEAREST);
+	vec_u32 second = (vec_u32)_mm512_mul_round_ps(_mm512_add_round_ps(rest, lost, VEC_NEAREST),
+						      inverse, VEC_NEAREST);
 
-	bits = _mm512_add_epi64(bits, _mm512_set1_epi64(32));
-	bits = _mm512_and_si512(bits, _mm512_set1_epi64(~63ll));
-	return _mm512_cvt_roundpd_ps(_mm512_castsi512_pd(bits), VEC_NEAREST);
+	return (vec_u32)_mm512_add_round_ps(first, (__m512)((second + 8u) & ~15u), VEC_NEAREST);
 }
 
-VEC_FN vec_u32 vec_average(vec_u32 sum, double scale)
+static inline float vec_reciprocal(float divisor)
 {
-	__m256 low = half_average(_mm512_castsi512_si256((__m512i)sum), scale);
-	__m256 high = half_average(_mm512_extracti64x4_epi64((__m512i)sum, 1), scale);
-
-	return (vec_u32)_mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
+	return _mm_cvtss_f32(_mm_div_round_ss(_mm_set_ss(1.0f), _mm_set_ss(divisor), VEC_NEAREST));
 }
 
-static inline double vec_reciprocal(double divisor)
+/* To the upper half, ties to even: a carry moves into the exponent, as far as infinity. */
+VEC_FN vec_u32 vec_round_upper(vec_u32 x)
 {
-	return _mm_cvtsd_f64(_mm_div_round_sd(_mm_set_sd(1.0), _mm_set_sd(divisor), VEC_NEAREST));
+	__mmask16 odd = _mm512_test_epi32_mask((__m512i)x, _mm512_set1_epi32(0x10000));
+	__m512i even_up = _mm512_add_epi32((__m512i)x, _mm512_set1_epi32(0x7fff));
+
+	return (vec_u32)_mm512_mask_add_epi32(even_up, odd, (__m512i)x, _mm512_set1_epi32(0x8000));
 }
 
-VEC_FN struct pair pair_load16(const void *src)
+VEC_FN struct pair pair_load_upper(const void *src)
 {
 	const __m256i *from = src;
 	struct pair words = {
-		.low = (vec_u32)_mm512_cvtepu16_epi32(_mm256_loadu_si256(from)),
-		.high = (vec_u32)_mm512_cvtepu16_epi32(_mm256_loadu_si256(from + 1)),
+		.low = (vec_u32)_mm512_cvtepu16_epi32(_mm256_loadu_si256(from)) << 16,
+		.high = (vec_u32)_mm512_cvtepu16_epi32(_mm256_loadu_si256(from + 1)) << 16,
 	};
 
 	return words;
 }
 
-/* Packing works within 128 bits; this puts the quarters of two registers in order. */
-VEC_FN __m512i half_in_order(__m512i packed)
+VEC_FN struct pair pair_load_upper_mixed(const void *src)
 {
-	return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), packed);
+	__m512i words = _mm512_loadu_si512(src), zero = _mm512_setzero_si512();
+	struct pair mixed = {
+		.low = (vec_u32)_mm512_unpacklo_epi16(zero, words),
+		.high = (vec_u32)_mm512_unpackhi_epi16(zero, words),
+	};
+
+	return mixed;
 }
 
-VEC_FN void pair_store16(void *dst, struct pair words)
+VEC_FN void pair_store_upper(void *dst, struct pair words)
 {
-	__m512i packed = _mm512_packus_epi32((__m512i)words.low, (__m512i)words.high);
+	const __m512i upper = _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39,
+					       37, 35, 33, 31, 29, 27, 25, 23, 21, 19, 17, 15, 13,
+					       11, 9, 7, 5, 3, 1);
 
-	_mm512_storeu_si512(dst, half_in_order(packed));
+	_mm512_storeu_si512(dst, _mm512_permutex2var_epi16((__m512i)words.low, upper,
+							   (__m512i)words.high));
 }
 
 VEC_FN struct pair pair_load_half(const void *src)
@@ -168,13 +180,21 @@ VEC_FN struct pair pair_load_be16(const void *src)
 	return sums;
 }
 
-VEC_FN void pair_store_be16(void *dst, struct pair q, int32_t limit)
+/* Packing works within 128 bits; this puts the quarters of two registers in order. */
+VEC_FN __m512i half_in_order(__m512i packed)
+{
+	return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), packed);
+}
+
+VEC_FN void pair_store_be16(void *dst, struct pair q, int32_t limit, bool mixed)
 {
 	__m512i packed = _mm512_packs_epi32((__m512i)q.low, (__m512i)q.high);
 
 	packed = _mm512_min_epi16(packed, _mm512_set1_epi16((int16_t)limit));
 	packed = _mm512_max_epi16(packed, _mm512_set1_epi16((int16_t)-limit));
-	_mm512_storeu_si512(dst, half_swap16(half_in_order(packed)));
+	if (!mixed)
+		packed = half_in_order(packed);
+	_mm512_storeu_si512(dst, half_swap16(packed));
 }
 
 #include "kernels/quant_body.h"

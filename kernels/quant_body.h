@@ -59,7 +59,6 @@ struct vec {
 	float scale;
 	bool divides;
 	struct vec_divisor divisor;
-	double quotient;  /* 2^-k / divisor */
 	int32_t limit;	  /* of int16 */
 	uint32_t reverse; /* of an order: all ones */
 	vec_u32 least;	  /* of all int32 made */
@@ -127,22 +126,11 @@ VEC_FN void pair_store(void *dst, struct pair words)
 /* Floats of the user's memory, widened. */
 VEC_FN struct pair pair_load_float(enum quant_dtype dtype, const void *src)
 {
-	struct pair x;
-
 	if (dtype == QUANT_F32)
 		return pair_load(src);
 	if (dtype == QUANT_F16)
 		return pair_load_half(src);
-	x = pair_load16(src);
-	x.low <<= 16;
-	x.high <<= 16;
-	return x;
-}
-
-/* To the upper half, ties to even: a carry moves into the exponent, as far as infinity. No NaN. */
-VEC_FN vec_u32 vec_narrow_bf16(vec_u32 x)
-{
-	return (x + 0x7fffu + (x >> 16 & 1u)) >> 16;
+	return pair_load_upper(src);
 }
 
 /* Floats narrowed into the user's memory, ties to even. The only NaN is QM_NAN. */
@@ -153,9 +141,9 @@ VEC_FN void pair_store_float(enum quant_dtype dtype, void *dst, struct pair x)
 	} else if (dtype == QUANT_F16) {
 		pair_store_half(dst, x);
 	} else {
-		x.low = vec_narrow_bf16(x.low);
-		x.high = vec_narrow_bf16(x.high);
-		pair_store16(dst, x);
+		x.low = vec_round_upper(x.low);
+		x.high = vec_round_upper(x.high);
+		pair_store_upper(dst, x);
 	}
 }
 
@@ -169,12 +157,13 @@ VEC_FN vec_u32 vec_or_nan(vec_u32 words, vec_u32 bits)
 
 VEC_FN void row_quantize(void *dst, const void *src, struct vec *vec)
 {
-	struct pair x = pair_load_float(vec->dtype, src);
+	const bool mixed = vec->dtype == QUANT_BF16 && vec->wire == QUANT_WIRE_16;
+	struct pair x = mixed ? pair_load_upper_mixed(src) : pair_load_float(vec->dtype, src);
 	struct pair q = { vec_quantize(x.low, vec->scale), vec_quantize(x.high, vec->scale) };
 
 	vec->least = vec_min(vec->least, vec_min(q.low, q.high));
 	if (vec->wire == QUANT_WIRE_16) {
-		pair_store_be16(dst, q, vec->limit);
+		pair_store_be16(dst, q, vec->limit, mixed);
 		return;
 	}
 	vec_store(dst, vec_swap(q.low));
@@ -190,9 +179,9 @@ VEC_FN vec_u32 vec_result(vec_u32 sum, const struct vec *vec)
 {
 	vec_u32 x;
 
-	if (vec->divides && vec->dtype == QUANT_F32 && vec->wire == QUANT_WIRE_32)
-		return vec_average(sum, vec->quotient);
-	if (vec->dtype != QUANT_F32 && vec->wire == QUANT_WIRE_32)
+	if (vec->wire == QUANT_WIRE_32 && vec->dtype == QUANT_F32 && vec->divides)
+		return vec_multiply(vec_average(sum, &vec->divisor), vec->scale);
+	if (vec->wire == QUANT_WIRE_32 && vec->dtype != QUANT_F32)
 		x = vec_float_odd(sum);
 	else
 		x = vec_float(sum);
@@ -201,10 +190,24 @@ VEC_FN vec_u32 vec_result(vec_u32 sum, const struct vec *vec)
 	return vec_multiply(x, vec->scale);
 }
 
+/* Both of 16 bits, in one register: every other one by turns, which needs no moves. */
+VEC_FN void row_dequantize_bf16(void *dst, const void *src, struct vec *vec)
+{
+	vec_u32 words = vec_swap(vec_load(src));
+	vec_u32 even = vec_result((vec_u32)((vec_i32)words >> 16), vec);
+	vec_u32 odd = vec_result((vec_u32)((vec_i32)(words << 16) >> 16), vec);
+
+	vec_store(dst, vec_round_upper(even) >> 16 | (vec_round_upper(odd) & 0xffff0000u));
+}
+
 VEC_FN void row_dequantize(void *dst, const void *src, struct vec *vec)
 {
 	struct pair sum;
 
+	if (vec->dtype == QUANT_BF16 && vec->wire == QUANT_WIRE_16) {
+		row_dequantize_bf16(dst, src, vec);
+		return;
+	}
 	if (vec->wire == QUANT_WIRE_16) {
 		sum = pair_load_be16(src);
 	} else {
@@ -438,7 +441,7 @@ struct ratio {
 	uint32_t divisor;
 	int log2; /* rounded up */
 	bool divides;
-	double inverse;
+	struct vec_divisor by;
 };
 
 static inline struct ratio ratio_of(uint32_t divisor)
@@ -449,8 +452,10 @@ static inline struct ratio ratio_of(uint32_t divisor)
 		.divides = (divisor & (divisor - 1)) != 0,
 	};
 
-	if (ratio.divides)
-		ratio.inverse = vec_reciprocal(divisor);
+	if (ratio.divides) {
+		ratio.by.value = (float)(int32_t)divisor;
+		ratio.by.inverse = vec_reciprocal(ratio.by.value);
+	}
 	return ratio;
 }
 
@@ -475,19 +480,6 @@ VEC_FN void run_dequantize_rare(enum quant_dtype dtype, enum quant_wire wire, co
 								divisor);
 }
 
-/* double to float bit by bit: the last ones do not matter, and nothing traps. */
-static inline float float_cut(double value)
-{
-	uint64_t wide;
-	uint32_t bits;
-	float cut;
-
-	memcpy(&wide, &value, sizeof(wide));
-	bits = (uint32_t)(wide >> 29) - (896u << 23);
-	memcpy(&cut, &bits, sizeof(cut));
-	return cut;
-}
-
 VEC_FN void run_dequantize(enum quant_dtype dtype, enum quant_wire wire, const struct run *run,
 			   const struct ratio *ratio)
 {
@@ -501,9 +493,7 @@ VEC_FN void run_dequantize(enum quant_dtype dtype, enum quant_wire wire, const s
 	}
 	vec.divides = true;
 	vec.scale = (float)body_pow2(-run->k);
-	vec.quotient = body_pow2(-run->k) * ratio->inverse;
-	vec.divisor.value = (float)(int32_t)ratio->divisor;
-	vec.divisor.inverse = float_cut(ratio->inverse);
+	vec.divisor = ratio->by;
 	body_rows(row_dequantize, size, run->dst, run->src, run->chunk.count, &vec);
 }
 

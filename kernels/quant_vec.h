@@ -14,13 +14,15 @@
  *   vec_multiply(x, factor)            x * factor as float; subnormals in MODE_ALL only
  *   vec_float(sum)                     float of an int32
  *   vec_float_odd(sum)                 the same rounded to odd: what it cannot hold sets its lowest bit
- *   vec_divide(x, divisor)             x / divisor, x an integer below 2^31 in size
- *   vec_average(sum, scale)            float of sum * scale, scale 2^-k / divisor
- *   vec_reciprocal(divisor)            one double
- *   pair_load16, pair_store16          two registers of words below 2^16: as many 16-bit words
+ *   vec_divide(x, divisor)             x / divisor, x an integer of at most 2^31 in size
+ *   vec_average(sum, divisor)          sum / divisor, sum any int32
+ *   vec_reciprocal(divisor)            one float
+ *   vec_round_upper(x)                 ties to even for the upper half of each word
+ *   pair_load_upper, pair_store_upper  two registers, of whose words only the upper half counts
+ *   pair_load_upper_mixed              the same in any order, but that of pair_store_be16(mixed)
  *   pair_load_half, pair_store_half    two registers of floats: as many float16
  *   pair_load_be16(src)                two registers of int32: as many big-endian int16
- *   pair_store_be16(dst, q, limit)     the same, clamped to +-limit
+ *   pair_store_be16(dst, q, limit, mixed)  the same, clamped to +-limit
  */
 #ifndef KERNELS_QUANT_VEC_H
 #define KERNELS_QUANT_VEC_H
@@ -48,7 +50,7 @@ struct pair {
 	vec_u32 high;
 };
 
-/* A divisor that is no power of two, and about its reciprocal. */
+/* A divisor that is no power of two, up to QUANT_WORLD_MAX, and its reciprocal, rounded. */
 struct vec_divisor {
 	float value;
 	float inverse;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Float bytes per CPU-second of the quantiser, each beside memcpy of the same bytes.
+// Bytes per CPU-second of the quantiser, each figure beside memcpy of as many bytes.
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,29 +9,82 @@
 
 #include "kernels/quant.h"
 
-#define SET_BYTES ((size_t)512 << 10) /* source and destination together: half of a 2 MiB L2 */
-#define SET_COUNT (SET_BYTES / 4)
-#define PIECE_COUNT 352 /* elements of a packet at MTU 1500 */
-#define PASSES 32	/* over the set, for one figure */
-#define ROUNDS 61	/* figures, reference and subject in turn; the medians count */
-#define WORLD 6		/* no power of two, so that the average has to divide */
+#define PIECE_BYTES 1408	    /* of a packet at MTU 1500 */
+#define ROUNDS 21		    /* figures, reference and subject in turn; the medians count */
+#define WORLD 6			    /* no power of two, so that the average has to divide */
+#define MOVED_MIN ((size_t)2 << 20) /* bytes for one figure */
+#define MOVED_MIN_SCALAR ((size_t)128 << 10)
+
+/* A window is what one pass reads, of 4-byte elements; as much again is written. */
+struct level {
+	const char *name;
+	size_t window; /* elements */
+	size_t nr;     /* windows, one after the other: together beyond a last-level cache */
+};
+
+static const struct level levels[] = {
+	{ "L1", 3072, 1 },
+	{ "L2", (size_t)128 << 10, 1 },
+	{ "DRAM", (size_t)256 << 10, 256 },
+};
+#define NR_LEVELS (sizeof(levels) / sizeof(levels[0]))
+#define WINDOW_MAX ((size_t)256 << 10)
+#define SET_BYTES (WINDOW_MAX * 4 * 256)
 
 struct bench_set {
 	uint8_t *src;
 	uint8_t *dst;
-	uint8_t exp[SET_COUNT / QUANT_BLOCK];
+	uint8_t exp[WINDOW_MAX / QUANT_BLOCK];
+	size_t at; /* the next window of DRAM */
 };
 
-struct bench_row {
+enum op { SCAN, QUANTIZE, DEQUANTIZE, AVERAGE, WIDEN, NARROW, ORDER, STORE, SUM, AVERAGE_I32 };
+
+struct row {
 	const char *name;
-	void (*pass)(const struct quant_ops *ops, struct bench_set *set);
+	enum op op;
+	enum quant_dtype dtype;
+	enum quant_wire wire;
+	bool levels; /* measured at each, or at L2 alone */
 };
+
+#define ROW_WIRES(name, op, type)                                                                  \
+	{ name " int32", op, type, QUANT_WIRE_32, true },                                          \
+	{                                                                                          \
+		name " int16", op, type, QUANT_WIRE_16, true                                       \
+	}
+#define ROW_DTYPE(name, type)                                                                      \
+	{ "scan_" name, SCAN, type, QUANT_WIRE_32, true },                                         \
+		ROW_WIRES("quantize_" name, QUANTIZE, type),                                       \
+		ROW_WIRES("dequantize_" name, DEQUANTIZE, type),                                   \
+		ROW_WIRES("average_" name, AVERAGE, type)
+
+static const struct row rows[] = {
+	ROW_DTYPE("f32", QUANT_F32),
+	ROW_DTYPE("f16", QUANT_F16),
+	ROW_DTYPE("bf16", QUANT_BF16),
+	{ "widen_f32", WIDEN, QUANT_F32, QUANT_WIRE_32, false },
+	{ "widen_f16", WIDEN, QUANT_F16, QUANT_WIRE_32, false },
+	{ "narrow_f16", NARROW, QUANT_F16, QUANT_WIRE_32, false },
+	{ "narrow_bf16", NARROW, QUANT_BF16, QUANT_WIRE_32, false },
+	{ "order_f32", ORDER, QUANT_F32, QUANT_WIRE_32, false },
+	{ "order_f16", ORDER, QUANT_F16, QUANT_WIRE_32, false },
+	{ "store_be32", STORE, QUANT_F32, QUANT_WIRE_32, false },
+	{ "sum_be32", SUM, QUANT_F32, QUANT_WIRE_32, false },
+	{ "sum_be16", SUM, QUANT_BF16, QUANT_WIRE_16, false },
+	{ "average_i32", AVERAGE_I32, QUANT_F32, QUANT_WIRE_32, false },
+};
+#define NR_ROWS (sizeof(rows) / sizeof(rows[0]))
+
+static const char *const isas[] = { "scalar", "avx2", "avx512" };
+#define NR_ISAS (sizeof(isas) / sizeof(isas[0]))
+#define NR_RESULTS (NR_ROWS * NR_LEVELS * (NR_ISAS + 1))
 
 struct bench_result {
-	const char *isa;
-	const char *name;
-	double value;	  /* GB/s */
-	double reference; /* GB/s of memcpy in the same rounds */
+	char name[64];
+	const char *beside;
+	double value; /* GB/s: half of what is read and written together, or of a scan what it reads */
+	double reference; /* the same of memcpy in the same rounds */
 	double ratio;	  /* median of the rounds' ratios */
 };
 
@@ -49,123 +103,170 @@ static void memory_used(void *memory)
 	__asm__ volatile("" : : "r"(memory) : "memory");
 }
 
-static size_t piece_at(size_t first)
-{
-	return SET_COUNT - first < PIECE_COUNT ? SET_COUNT - first : PIECE_COUNT;
-}
+/* ---- one pass over a window ---- */
 
-static struct quant_chunk chunk_at(const struct bench_set *set, size_t first)
-{
-	struct quant_chunk chunk = {
-		.exp = set->exp + first / QUANT_BLOCK,
-		.phase = (uint32_t)(first % QUANT_BLOCK),
-		.world = WORLD,
-		.count = piece_at(first),
-	};
-
-	return chunk;
-}
-
-static void pass_memcpy(const struct quant_ops *ops, struct bench_set *set)
-{
-	(void)ops;
-	for (size_t i = 0; i < SET_COUNT; i += PIECE_COUNT) {
-		memcpy(set->dst + 4 * i, set->src + 4 * i, 4 * piece_at(i));
-		memory_used(set->dst);
-	}
-}
-
-static void pass_scan(const struct quant_ops *ops, struct bench_set *set)
-{
-	/* As the host does it: whole blocks, a few packets ahead. */
-	for (size_t i = 0; i < SET_COUNT; i += 8 * QUANT_BLOCK)
-		ops->floats[QUANT_F32].scan(set->dst + i / QUANT_BLOCK,
-					    (const float *)(void *)set->src + i, 8 * QUANT_BLOCK);
-	memory_used(set->dst);
-}
-
-static void pass_quantize(const struct quant_ops *ops, struct bench_set *set)
-{
-	for (size_t i = 0; i < SET_COUNT; i += PIECE_COUNT) {
-		struct quant_chunk chunk = chunk_at(set, i);
-
-		ops->floats[QUANT_F32].quantize[QUANT_WIRE_32](set->dst + 4 * i,
-							       (const float *)(void *)set->src + i,
-							       &chunk);
-	}
-	memory_used(set->dst);
-}
-
-static void dequantize_by(const struct quant_ops *ops, struct bench_set *set, uint32_t divisor)
-{
-	for (size_t i = 0; i < SET_COUNT; i += PIECE_COUNT) {
-		struct quant_chunk chunk = chunk_at(set, i);
-
-		ops->floats[QUANT_F32].dequantize[QUANT_WIRE_32]((float *)(void *)set->dst + i,
-								 set->src + 4 * i, &chunk, divisor);
-	}
-	memory_used(set->dst);
-}
-
-static void pass_dequantize(const struct quant_ops *ops, struct bench_set *set)
-{
-	dequantize_by(ops, set, 1);
-}
-
-static void pass_average(const struct quant_ops *ops, struct bench_set *set)
-{
-	dequantize_by(ops, set, WORLD);
-}
-
-static void pass_order(const struct quant_ops *ops, struct bench_set *set)
-{
-	for (size_t i = 0; i < SET_COUNT; i += PIECE_COUNT)
-		ops->floats[QUANT_F32].order(set->dst + 4 * i, (const float *)(void *)set->src + i,
-					     piece_at(i), 0);
-	memory_used(set->dst);
-}
-
-static void pass_store(const struct quant_ops *ops, struct bench_set *set)
-{
-	for (size_t i = 0; i < SET_COUNT; i += PIECE_COUNT)
-		ops->store_be32(set->dst + 4 * i, (const uint32_t *)(void *)set->src + i,
-				piece_at(i));
-	memory_used(set->dst);
-}
-
-static void pass_average_i32(const struct quant_ops *ops, struct bench_set *set)
-{
-	for (size_t i = 0; i < SET_COUNT; i += PIECE_COUNT)
-		ops->average_i32((int32_t *)(void *)set->dst + i, set->src + 4 * i, piece_at(i),
-				 WORLD);
-	memory_used(set->dst);
-}
-
-static const struct bench_row rows[] = {
-	{ "scan_f32", pass_scan },
-	{ "quantize_f32", pass_quantize },
-	{ "dequantize_f32", pass_dequantize },
-	{ "dequantize_f32 average", pass_average },
-	{ "store_be32", pass_store },
-	{ "order_f32", pass_order },
-	{ "average_i32", pass_average_i32 },
+struct window {
+	uint8_t *dst;
+	const uint8_t *src;
+	const uint8_t *exp;
+	size_t count;
 };
-#define NR_ROWS (sizeof(rows) / sizeof(rows[0]))
 
-static const char *const isas[] = { "scalar", "avx2", "avx512" };
-#define NR_ISAS (sizeof(isas) / sizeof(isas[0]))
-
-static double pass_rate(void (*pass)(const struct quant_ops *ops, struct bench_set *set),
-			const struct quant_ops *ops, struct bench_set *set)
+static bool row_reads_only(const struct row *row)
 {
+	return row->op == SCAN || row->op == SUM;
+}
+
+static size_t row_in(const struct row *row)
+{
+	if (row->op == DEQUANTIZE || row->op == AVERAGE || row->op == SUM)
+		return row->wire == QUANT_WIRE_32 ? 4 : 2;
+	return row->op == NARROW ? 4 : quant_dtype_bytes(row->dtype);
+}
+
+static size_t row_out(const struct row *row)
+{
+	if (row->op == QUANTIZE)
+		return row->wire == QUANT_WIRE_32 ? 4 : 2;
+	if (row->op == DEQUANTIZE || row->op == AVERAGE || row->op == NARROW)
+		return quant_dtype_bytes(row->dtype);
+	return 4;
+}
+
+/* Bytes of memcpy for an element. */
+static size_t row_bytes(const struct row *row)
+{
+	return row_reads_only(row) ? row_in(row) : (row_in(row) + row_out(row)) / 2;
+}
+
+/* Elements of a packet. */
+static size_t row_piece(const struct row *row)
+{
+	return row->wire == QUANT_WIRE_32 ? PIECE_BYTES / 4 : PIECE_BYTES / 2;
+}
+
+static size_t piece_at(const struct row *row, const struct window *w, size_t first)
+{
+	return w->count - first < row_piece(row) ? w->count - first : row_piece(row);
+}
+
+static void pass_memcpy(const struct row *row, const struct window *w)
+{
+	const size_t bytes = row_bytes(row);
+
+	for (size_t i = 0; i < w->count; i += row_piece(row)) {
+		memcpy(w->dst + bytes * i, w->src + bytes * i, bytes * piece_at(row, w, i));
+		memory_used(w->dst);
+	}
+}
+
+static void piece_words(const struct quant_ops *ops, const struct row *row, void *dst,
+			const void *src, size_t count)
+{
+	uint32_t sums[2];
+
+	if (row->op == STORE)
+		ops->store_be32(dst, src, count);
+	if (row->op == AVERAGE_I32)
+		ops->average_i32(dst, src, count, WORLD);
+	if (row->op != SUM)
+		return;
+	(row->wire == QUANT_WIRE_32 ? ops->sum_be32 : ops->sum_be16)(sums, src, count);
+	memory_used(sums);
+}
+
+static void piece_floats(const struct quant_ops *ops, const struct row *row, void *dst,
+			 const void *src, const struct quant_chunk *chunk)
+{
+	const struct quant_float *floats = &ops->floats[row->dtype];
+
+	if (row->op == QUANTIZE)
+		floats->quantize[row->wire](dst, src, chunk);
+	else if (row->op == DEQUANTIZE || row->op == AVERAGE)
+		floats->dequantize[row->wire](dst, src, chunk, row->op == AVERAGE ? WORLD : 1);
+	else if (row->op == WIDEN)
+		floats->widen(dst, src, chunk->count, 1.0f / WORLD);
+	else if (row->op == NARROW)
+		floats->narrow(dst, src, chunk->count, 1.0f / WORLD);
+	else if (row->op == ORDER)
+		floats->order(dst, src, chunk->count, 0);
+	else
+		piece_words(ops, row, dst, src, chunk->count);
+}
+
+static void pass_pieces(const struct quant_ops *ops, const struct row *row, const struct window *w)
+{
+	for (size_t i = 0; i < w->count; i += row_piece(row)) {
+		struct quant_chunk chunk = {
+			.exp = w->exp + i / QUANT_BLOCK,
+			.phase = (uint32_t)(i % QUANT_BLOCK),
+			.world = WORLD,
+			.count = piece_at(row, w, i),
+		};
+
+		piece_floats(ops, row, w->dst + row_out(row) * i, w->src + row_in(row) * i, &chunk);
+	}
+	memory_used(w->dst);
+}
+
+/* As the host does it: whole blocks, a few packets ahead. */
+static void pass_scan(const struct quant_ops *ops, const struct row *row, const struct window *w)
+{
+	const size_t step = (size_t)4 * QUANT_BLOCK;
+
+	for (size_t i = 0; i < w->count; i += step)
+		ops->floats[row->dtype].scan(w->dst + i / QUANT_BLOCK, w->src + row_in(row) * i,
+					     step);
+	memory_used(w->dst);
+}
+
+/* ops NULL: memcpy */
+static void pass_run(const struct quant_ops *ops, const struct row *row, const struct window *w)
+{
+	if (!ops)
+		pass_memcpy(row, w);
+	else if (row->op == SCAN)
+		pass_scan(ops, row, w);
+	else
+		pass_pieces(ops, row, w);
+}
+
+/* ---- figures ---- */
+
+static struct window set_window(struct bench_set *set, const struct level *level)
+{
+	size_t at = 0;
+	struct window window;
+
+	if (level->nr > 1) {
+		set->at = (set->at + 1) % level->nr;
+		at = set->at * level->window * 4;
+	}
+	window.src = set->src + at;
+	window.dst = set->dst + at;
+	window.exp = set->exp;
+	window.count = level->window;
+	return window;
+}
+
+static double pass_rate(const struct quant_ops *ops, const struct row *row,
+			const struct level *level, struct bench_set *set)
+{
+	const bool slow = ops && strcmp(ops->name, "scalar") == 0;
+	const size_t bytes = row_bytes(row) * level->window;
+	size_t passes = (slow ? MOVED_MIN_SCALAR : MOVED_MIN) / bytes;
+	struct window window = set_window(set, level);
 	double start, end;
 
-	pass(ops, set);
+	if (level->nr > 1 || passes == 0)
+		passes = 1;
+	if (level->nr == 1)
+		pass_run(ops, row, &window);
 	start = cpu_now();
-	for (int i = 0; i < PASSES; i++)
-		pass(ops, set);
+	for (size_t i = 0; i < passes; i++)
+		pass_run(ops, row, &window);
 	end = cpu_now();
-	return (double)(SET_BYTES * PASSES) / (end - start) * 1e-9;
+	return (double)(bytes * passes) / (end - start) * 1e-9;
 }
 
 static int double_compare(const void *a, const void *b)
@@ -183,41 +284,57 @@ static double median(double *values, size_t nr)
 	return values[nr / 2];
 }
 
-static struct bench_result row_run(const struct bench_row *row, const struct quant_ops *ops,
-				   struct bench_set *set)
+static struct bench_result row_run(const struct row *row, const struct quant_ops *ops,
+				   const struct level *level, struct bench_set *set)
 {
 	double value[ROUNDS], reference[ROUNDS], ratio[ROUNDS];
-	struct bench_result result = { .isa = ops->name, .name = row->name };
+	struct bench_result result = { .beside = "memcpy" };
 
 	for (int i = 0; i < ROUNDS; i++) {
-		reference[i] = pass_rate(pass_memcpy, NULL, set);
-		value[i] = pass_rate(row->pass, ops, set);
+		reference[i] = pass_rate(NULL, row, level, set);
+		value[i] = pass_rate(ops, row, level, set);
 		ratio[i] = value[i] / reference[i];
 	}
+	snprintf(result.name, sizeof(result.name), "%s, %s, %s", row->name, level->name, ops->name);
 	result.value = median(value, ROUNDS);
 	result.reference = median(reference, ROUNDS);
 	result.ratio = median(ratio, ROUNDS);
 	return result;
 }
 
-static int set_init(struct bench_set *set)
+/* Numbers between -1 and 1 of each format: cut off, for bfloat16, and with as many bits for float16. */
+static void set_fill(struct bench_set *set, enum quant_dtype dtype)
 {
+	const size_t size = quant_dtype_bytes(dtype), window = WINDOW_MAX * 4;
 	uint32_t state = 12345;
 
-	set->src = aligned_alloc(4096, SET_BYTES);
-	set->dst = aligned_alloc(4096, SET_BYTES);
-	if (!set->src || !set->dst)
-		return -ENOMEM;
-	for (size_t i = 0; i < SET_COUNT; i++) {
+	for (size_t i = 0; i < window / size; i++) {
+		uint32_t bits;
 		float value;
 
 		state = state * 1664525u + 1013904223u;
 		value = (float)(int32_t)state / 2147483648.0f;
-		memcpy(set->src + 4 * i, &value, sizeof(value));
+		memcpy(&bits, &value, sizeof(bits));
+		if (dtype == QUANT_F16)
+			bits = (state & 0x80000000u) | (10u + (state >> 24 & 3u)) << 26 |
+			       (state >> 8 & 0x3ffu) << 16;
+		if (size == 2)
+			bits >>= 16;
+		/* The lower half comes first in memory. */
+		memcpy(set->src + size * i, &bits, size);
 	}
+	for (size_t at = window; at < SET_BYTES; at += window)
+		memcpy(set->src + at, set->src, window);
+	quant_select("scalar")->floats[dtype].scan(set->exp, set->src, WINDOW_MAX);
+}
+
+static int set_init(struct bench_set *set)
+{
+	set->src = aligned_alloc(4096, SET_BYTES);
+	set->dst = aligned_alloc(4096, SET_BYTES);
+	if (!set->src || !set->dst)
+		return -ENOMEM;
 	memset(set->dst, 0, SET_BYTES);
-	quant_select("scalar")->floats[QUANT_F32].scan(set->exp, (const float *)(void *)set->src,
-						       SET_COUNT);
 	return 0;
 }
 
@@ -231,9 +348,9 @@ static int json_write(const char *path, const struct bench_result *results, size
 	fprintf(file, "[\n");
 	for (size_t i = 0; i < nr; i++)
 		fprintf(file,
-			"  {\"name\": \"%s %s\", \"value\": %.3f, \"unit\": \"GB/s\", "
-			"\"reference\": \"memcpy\", \"reference_value\": %.3f, \"ratio\": %.3f}%s\n",
-			results[i].name, results[i].isa, results[i].value, results[i].reference,
+			"  {\"name\": \"%s\", \"value\": %.3f, \"unit\": \"GB/s\", "
+			"\"reference\": \"%s\", \"reference_value\": %.3f, \"ratio\": %.3f}%s\n",
+			results[i].name, results[i].value, results[i].beside, results[i].reference,
 			results[i].ratio, i + 1 < nr ? "," : "");
 	fprintf(file, "]\n");
 	bad = ferror(file);
@@ -242,34 +359,63 @@ static int json_write(const char *path, const struct bench_result *results, size
 	return 0;
 }
 
-static size_t bench_run(struct bench_result *results, struct bench_set *set)
+/* One row at one level: a figure for each table, and the best one's beside the scalar one's. */
+static size_t level_run(struct bench_result *results, const struct row *row,
+			const struct level *level, struct bench_set *set)
 {
 	size_t nr = 0;
+	struct bench_result *best;
 
-	printf("# %zu KiB from and to L2, pieces of %d elements, medians of %d by CPU time\n",
-	       SET_BYTES >> 10, PIECE_COUNT, ROUNDS);
-	printf("%-24s %-8s %10s %10s %8s\n", "# what", "table", "GB/s", "memcpy", "ratio");
-	for (size_t r = 0; r < NR_ROWS; r++) {
-		for (size_t i = 0; i < NR_ISAS; i++) {
-			const struct quant_ops *ops = quant_select(isas[i]);
+	printf("%-18s %-5s", row->name, level->name);
+	for (size_t i = 0; i < NR_ISAS; i++) {
+		const struct quant_ops *ops = quant_select(isas[i]);
 
-			if (!ops)
-				continue;
-			results[nr] = row_run(&rows[r], ops, set);
-			printf("%-24s %-8s %10.2f %10.2f %8.2f\n", results[nr].name,
-			       results[nr].isa, results[nr].value, results[nr].reference,
-			       results[nr].ratio);
-			fflush(stdout);
-			nr++;
+		if (!ops) {
+			printf(" %8s %6s %6s", "-", "-", "-");
+			continue;
 		}
+		results[nr] = row_run(row, ops, level, set);
+		printf(" %8.2f %6.1f %6.2f", results[nr].value, results[nr].reference,
+		       results[nr].ratio);
+		nr++;
+	}
+	best = &results[nr];
+	*best = results[nr - 1];
+	snprintf(best->name, sizeof(best->name), "%s, %s, beside scalar", row->name, level->name);
+	best->beside = "scalar";
+	best->reference = results[0].value;
+	best->ratio = best->value / best->reference;
+	printf(" %9.1f\n", best->ratio);
+	fflush(stdout);
+	return nr + 1;
+}
+
+static size_t bench_run(struct bench_result *results, struct bench_set *set)
+{
+	enum quant_dtype filled = QUANT_F32;
+	size_t nr = 0;
+
+	printf("# packets of %d bytes, medians of %d by CPU time; GB/s, memcpy, ratio\n",
+	       PIECE_BYTES, ROUNDS);
+	printf("%-18s %-5s %22s %22s %22s %9s\n", "# what", "from", isas[0], isas[1], isas[2],
+	       "x scalar");
+	set_fill(set, filled);
+	for (size_t r = 0; r < NR_ROWS; r++) {
+		if (rows[r].dtype != filled) {
+			filled = rows[r].dtype;
+			set_fill(set, filled);
+		}
+		for (size_t l = 0; l < NR_LEVELS; l++)
+			if (rows[r].levels || strcmp(levels[l].name, "L2") == 0)
+				nr += level_run(results + nr, &rows[r], &levels[l], set);
 	}
 	return nr;
 }
 
 int main(int argc, char **argv)
 {
-	struct bench_result results[NR_ROWS * NR_ISAS];
-	struct bench_set set;
+	static struct bench_result results[NR_RESULTS];
+	static struct bench_set set;
 	const char *path = NULL;
 	size_t nr;
 	int err;

@@ -139,7 +139,7 @@ static void job_same(const struct quant_ops *ops, const struct job *job, const s
 	static uint8_t want[ROOM], got[ROOM];
 	uint64_t want_nr = job_run(quant_select("scalar"), job, p, want);
 
-	for (int round = 0; round < 3; round++) {
+	for (int round = 0; round < 2; round++) {
 		size_t mode = round ? rng_below(NR_MODES) : 0;
 		unsigned saved = mode_enter(mode);
 		uint64_t got_nr = job_run(ops, job, p, got);
@@ -162,6 +162,7 @@ static void scaled_same(const struct quant_ops *ops, struct job *job, unsigned e
 			world = 1 + rng_below(QUANT_WORLD_MAX_16);
 		job->wire = (enum quant_wire)wire;
 		piece_init(&p, exp, world);
+		p.chunk.count %= 400;
 		piece_floats(&p, job->dtype);
 		job->op = OP_QUANTIZE;
 		job_same(ops, job, &p);
@@ -197,7 +198,7 @@ static void plain_same(const struct quant_ops *ops, struct job *job, unsigned ex
 	}
 }
 
-/* Every operation of one table on pieces of every exponent and world. */
+/* Every operation of one table on pieces of every exponent, each with a third of the worlds. */
 static void table_same(const char *name)
 {
 	static struct piece p;
@@ -212,7 +213,7 @@ static void table_same(const char *name)
 
 		for (int dtype = 0; dtype < QUANT_DTYPES; dtype++) {
 			job.dtype = (enum quant_dtype)dtype;
-			for (size_t w = 0; w < NR_WORLDS; w++)
+			for (size_t w = exp % 3; w < NR_WORLDS; w += 3)
 				scaled_same(ops, &job, exp, worlds[w]);
 			plain_same(ops, &job, exp);
 			plain_same(ops, &job, exp);
