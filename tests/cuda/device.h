@@ -14,7 +14,7 @@
 #define __device__
 #define __host__
 #define __forceinline__ inline
-#define __launch_bounds__(threads)
+#define __launch_bounds__(threads, blocks)
 
 struct uint2 {
 	uint32_t x, y;
@@ -36,6 +36,16 @@ static inline uint4 make_uint4(uint32_t x, uint32_t y, uint32_t z, uint32_t w)
 	uint4 value = { x, y, z, w };
 
 	return value;
+}
+
+template <class T> static inline T __ldcs(const T *at)
+{
+	return *at;
+}
+
+template <class T> static inline void __stcs(T *at, T value)
+{
+	*at = value;
 }
 
 struct device_index {
@@ -75,6 +85,16 @@ static inline float __uint_as_float(uint32_t bits)
 
 	memcpy(&value, &bits, sizeof(value));
 	return value;
+}
+
+static inline uint32_t __umulhi(uint32_t a, uint32_t b)
+{
+	return (uint32_t)((uint64_t)a * b >> 32);
+}
+
+static inline int __clz(int value)
+{
+	return value ? __builtin_clz((unsigned)value) : 32;
 }
 
 static inline float __fmul_rn(float a, float b)
