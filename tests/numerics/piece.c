@@ -141,6 +141,21 @@ static void fill_blocks(struct piece *piece)
 	}
 }
 
+/* A multiple of the divisor that is half way between two numbers of some format, or next to it. */
+static uint32_t tie_sum(const struct piece *piece)
+{
+	static const uint32_t widths[] = { 25, 12, 9 };
+	uint32_t width = widths[below(NR(widths))];
+	uint64_t tie = piece_random() >> (64 - width) | UINT64_C(1) << (width - 1) | 1;
+	uint64_t sum = tie * piece->divisor;
+	uint32_t room = 0;
+
+	while (sum << room >> 30 == 0)
+		room++;
+	sum = (sum << below(room + 1)) + below(3) - 1;
+	return sum > INT32_MAX ? 1 : (uint32_t)(below(2) ? sum : 0 - sum);
+}
+
 /* Of every width, so that small, tied and extreme ones occur; multiples of the divisor. */
 static uint32_t any_sum(const struct piece *piece)
 {
@@ -150,7 +165,7 @@ static uint32_t any_sum(const struct piece *piece)
 		word = 0x80000000u;
 	if (below(16) == 0)
 		word = (uint32_t)((int32_t)below(32768) * (int32_t)piece->divisor);
-	return word;
+	return below(4) ? word : tie_sum(piece);
 }
 
 static void fill_sums(struct piece *piece)
@@ -282,7 +297,7 @@ static void piece_place(struct piece *piece)
 	piece->chunk.exp = piece->exp;
 	piece->chunk.phase = below(QUANT_BLOCK);
 	piece->chunk.world = draw_world(piece->wire);
-	piece->divisor = below(2) ? piece->chunk.world : 1;
+	piece->divisor = below(4) ? piece->chunk.world : 1;
 	piece->negate = (int)below(2);
 	piece->factor = draw_factor();
 	piece->src_at = PIECE_AT + below(below(2) ? 4 : 1);
