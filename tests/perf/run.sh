@@ -77,8 +77,16 @@ goals()
 		avx2 add32, 1 KiB|P1 <= 1.10
 		avx2 add32 saturating, 1 KiB|P1 <= 1.35
 		scalar add32, 1 KiB, beside the best|P1 >= 3.50
-		quantize_f32 avx512|P3 >= 0.90
-		dequantize_f32 avx512|P3 >= 0.90
+		quantize_f32 int32, L2, avx512|P3 >= 0.90
+		dequantize_f32 int32, L2, avx512|P3 >= 0.90
+		quantize_f32 int16, L2, avx512|P3 >= 0.90
+		dequantize_f32 int16, L2, avx512|P3 >= 0.90
+		quantize_f16 int32, L2, avx512|P3 >= 0.90
+		dequantize_f16 int32, L2, avx512|P3 >= 0.90
+		quantize_f32 int32, L1, beside scalar|P3 >= 8.00
+		quantize_f32 int16, L1, beside scalar|P3 >= 8.00
+		quantize_f16 int32, L1, beside scalar|P3 >= 8.00
+		quantize_bf16 int32, L1, beside scalar|P3 >= 8.00
 		in process, 4 ranks, one thread, 256 elements|P4 >= 0.90
 		over veth, 4 hosts, --driver udp|P5 >= 0.45
 	EOF
