@@ -22,6 +22,10 @@ LOSS       ?=
 SEEDS      ?= 500
 FUZZ_SECONDS ?= 30
 STATES     ?= 500000
+# The GPU's kernels: nvcc (NVCC= for none), machine code for these, and PTX for what comes later.
+NVCC       ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))
+CUDA_SM    ?= 80 90 100
+CUDA_PTX   ?= 75 100
 B          := build/$(MODE)$(if $(CLANG),-clang)
 VERSION    := $(shell awk '/define TALLY_VERSION_M|define TALLY_VERSION_P/ \
               { printf "%s%s", dot, $$3; dot = "." }' host/include/tally.h 2>/dev/null)
@@ -103,16 +107,17 @@ TOPO_LIBS   := $(shell $(PKG_CONFIG) --libs yaml-0.1 libnl-route-3.0)
 endif
 
 # --- Layers: a folder each; ALLOW_x are the folders whose headers x may include ----------------
-LAYERS := proto kernels switch/core switch/io switch host/core host/transport host host/tools \
+LAYERS := proto kernels kernels/cuda switch/core switch/io switch host/core host/transport host host/tools \
           host/examples topologies
 ALLOW_proto          := proto
 ALLOW_kernels        := kernels
+ALLOW_kernels/cuda   := kernels/cuda kernels
 ALLOW_switch/core    := switch/core proto
 ALLOW_switch/io      := switch/io switch/core proto
 ALLOW_switch         := switch switch/io switch/core proto
 ALLOW_host/core      := host/core proto
 ALLOW_host/transport := host/transport proto
-ALLOW_host           := host host/include host/core host/transport proto kernels
+ALLOW_host           := host host/include host/core host/transport proto kernels kernels/cuda
 ALLOW_host/tools     := host/tools host/include host
 ALLOW_host/examples  := host/examples host/include
 ALLOW_topologies     := topologies switch switch/io switch/core host host/include host/core \
@@ -145,10 +150,27 @@ $(B)/%_avx512.o: ISA := -mavx512f -mavx512bw -mavx512vl -mavx512dq
 $(B)/%_dpdk.o $(B)/%_dpdk_test.o: EXTRA := $(DPDK_CFLAGS)
 $(B)/topologies/%.o $(B)/tests/unit/%.o: EXTRA += $(TOPO_CFLAGS)
 
+# --- Kernels for the GPU: a fat binary in the library, where nvcc is -------------------------------
+CUDA_SRC   := $(wildcard kernels/cuda/*.cu kernels/cuda/*.cuh) kernels/cuda/quant_cuda.h kernels/quant.h \
+              kernels/quant_math.h
+# Numbers are exact: nothing is fused, subnormals are kept. 32 registers: each thread that fits, runs.
+NVCCFLAGS  := -I. -std=c++17 -O3 --ftz=false --fmad=false --Werror all-warnings
+FATBIN     := $(if $(NVCC),$(B)/kernels/cuda/quant.fatbin)
+CUDA_CODE  := $(foreach a,$(CUDA_SM),-gencode arch=compute_$(a),code=sm_$(a)) \
+              $(foreach a,$(CUDA_PTX),-gencode arch=compute_$(a),code=compute_$(a))
+$(B)/kernels/cuda/quant.fatbin: kernels/cuda/quant_cuda.cu $(CUDA_SRC) Makefile
+	$(call say,NVCC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(NVCC) $(NVCCFLAGS) $(CUDA_CODE) -fatbin $< -o $@
+ifneq ($(FATBIN),)
+$(B)/kernels/cuda/quant_fatbin.o: EXTRA := -DQUANT_FATBIN_FILE='"$(FATBIN)"'
+$(B)/kernels/cuda/quant_fatbin.o: $(FATBIN)
+endif
+
 # --- Products ----------------------------------------------------------------------------------
 # The library never links DPDK: its *_dpdk.c files, if any, are left to plug-ins.
 OBJ_LIB     := $(filter-out %_dpdk.o,$(foreach l,host host/core host/transport proto kernels \
-               switch/core,$(call objs,$(l))))
+               kernels/cuda switch/core,$(call objs,$(l))))
 OBJ_SWITCH  := $(strip $(call objs,switch) $(call objs,switch/io))
 OBJ_TOPO    := $(if $(HAVE_TOPO),$(call objs,topologies))
 LIB         := $(if $(OBJ_LIB),$(B)/libtally.a)
@@ -177,6 +199,7 @@ FUZZ        := $(call test,$(FUZZ_SRC))
 PERF        := $(call test,$(call mains,tests/perf))
 E2E_PROG    := $(call test,$(call mains,tests/e2e))
 SECOND      := $(call test,$(call mains,tests/second))
+CUDA_TESTS  := $(if $(shell command -v $(firstword $(CXX))),$(B)/tests/cuda/emulate)
 E2E         := $(filter-out tests/e2e/lib%,$(wildcard tests/e2e/*.sh))
 
 .PHONY: all lib deps tests check check-unit check-explore check-proof check-sim check-fuzz \
@@ -190,7 +213,8 @@ all: lib $(PROGRAMS)  ## libtally, the switch, tools, examples, the fabric runne
 	@$(if $(HAVE_TOPO),:,echo 'tally-fabric is not built: libyaml or libnl-route is missing; \
 	`make deps` installs them (Debian packages libyaml-dev and libnl-route-3-dev).')
 lib: $(LIB) $(LIB_SO) $(if $(LIB_SO),$(B)/libtally.so)
-tests: all $(UNIT) $(EXPLORE) $(SECOND) $(SIM) $(FUZZ) $(PERF) $(E2E_PROG)  ## everything the checks run
+tests: all $(UNIT) $(EXPLORE) $(SECOND) $(SIM) $(FUZZ) $(PERF) $(E2E_PROG) \
+       $(CUDA_TESTS)  ## everything the checks run
 
 $(B)/libtally.a: $(OBJ_LIB)
 $(B)/libtallyswitch.a: $(OBJ_SWITCH)
@@ -240,11 +264,21 @@ $(call link-tests,$(FUZZ_SRC),$(if $(filter fuzz,$(MODE)),,$(B)/tests/fuzz/repla
     $(call objs,tests/sim) $(ALL_LIBS),$(TEST_LIBS) $(DPDK_TEST) \
     $(if $(filter fuzz,$(MODE)),-fsanitize=fuzzer))
 
+# The emulator runs the kernels' source, so a C++ compiler will do.
+$(B)/tests/cuda/emulate: $(patsubst %,$(B)/tests/cuda/%.o,emulate emulator piece) $(LIB)
+	$(call say,LINK,$@)
+	$(Q)$(CXX) $(LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) -o $@
+
 # --- Rules -------------------------------------------------------------------------------------
 $(B)/%.o: %.c Makefile
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(ISA) $(EXTRA) $(DEPFLAGS) -c $< -o $@
+$(B)/%.o: %.cc Makefile
+	$(call say,CXX,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) $(CPPFLAGS) -std=c++11 -fPIC -ffp-contract=off -fno-strict-aliasing -Wall -Wextra \
+	    $(WERROR) $(OPT_$(MODE)) $(DEPFLAGS) -c $< -o $@
 $(B)/%.a:
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)

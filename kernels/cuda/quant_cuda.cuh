@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The quantiser's kernels, as templates: a warp takes one block of 256 elements after the other. What
+ * a C++ compiler needs to know instead of nvcc is in tests/cuda/device.h.
+ */
+#ifndef KERNELS_CUDA_QUANT_CUDA_CUH
+#define KERNELS_CUDA_QUANT_CUDA_CUH
+
+#include "kernels/cuda/quant_cuda.h"
+#include "kernels/quant.h"
+#include "kernels/quant_math.h"
+
+#define QUANT_FN static __device__ __forceinline__
+#define QUANT_LANES 32
+#define QUANT_HELD (QUANT_BLOCK / QUANT_LANES) /* elements of a block that a lane holds */
+#define QUANT_ALL 0xffffffffu
+
+/* Arrays stay in registers only where loops over them are unrolled. */
+#if defined(__CUDACC__)
+#define QUANT_UNROLL _Pragma("unroll")
+#else
+#define QUANT_UNROLL
+#endif
+
+/* Every access is announced: the emulator checks address and alignment. */
+#if !defined(QUANT_ACCESS)
+#define QUANT_ACCESS(at, bytes, align, writes) ((void)0)
+#endif
+
+/* --- Memory ----------------------------------------------------------------------------------- */
+
+/* User tensors and packets alike. */
+struct quant_side {
+	char *base;
+	struct quant_layout layout;
+};
+
+QUANT_FN struct quant_side side_dense(const void *base)
+{
+	struct quant_side side = { (char *)base, { 0u, 0u } };
+
+	return side;
+}
+
+QUANT_FN struct quant_side side_packets(const void *base, struct quant_layout layout)
+{
+	struct quant_side side = { (char *)base, layout };
+
+	return side;
+}
+
+/* Whether what a lane holds of a full block lies together, and can be read and written 16 bytes at once. */
+QUANT_FN bool side_is_wide(const struct quant_side &side)
+{
+	return ((uint64_t)side.base % 16u | side.layout.per % QUANT_HELD |
+		(side.layout.per ? side.layout.stride % 16u : 0u)) == 0u;
+}
+
+/* Address of element `offset` of the block that starts with element `first`. */
+template <int BYTES>
+QUANT_FN char *side_at(const struct quant_side &side, uint64_t first, uint32_t offset)
+{
+	const uint32_t per = side.layout.per;
+	uint64_t packet;
+	uint32_t rest, more;
+
+	if (!per)
+		return side.base + (first + offset) * BYTES;
+	packet = first / per;
+	rest = (uint32_t)(first - packet * per) + offset;
+	more = rest / per;
+	return side.base + (packet + more) * side.layout.stride + (uint64_t)(rest - more * per) * BYTES;
+}
+
+template <class T> QUANT_FN T memory_load(const char *at)
+{
+	QUANT_ACCESS(at, sizeof(T), sizeof(T), false);
+	return *(const T *)at;
+}
+
+template <class T> QUANT_FN void memory_store(char *at, T value)
+{
+	QUANT_ACCESS(at, sizeof(T), sizeof(T), true);
+	*(T *)at = value;
+}
+
+/* One element of 2 or 4 bytes, wherever it lies. */
+template <int BYTES> QUANT_FN uint32_t element_load(const char *at)
+{
+	if ((uint64_t)at % BYTES == 0u)
+		return BYTES == 4 ? memory_load<uint32_t>(at) : memory_load<uint16_t>(at);
+	QUANT_ACCESS(at, BYTES, 1, false);
+	return BYTES == 4 ? qm_load32(at) : qm_load16(at);
+}
+
+template <int BYTES> QUANT_FN void element_store(char *at, uint32_t raw)
+{
+	if ((uint64_t)at % BYTES == 0u) {
+		if (BYTES == 4)
+			memory_store<uint32_t>(at, raw);
+		else
+			memory_store<uint16_t>(at, (uint16_t)raw);
+		return;
+	}
+	QUANT_ACCESS(at, BYTES, 1, true);
+	if (BYTES == 4)
+		qm_store32(at, raw);
+	else
+		qm_store16(at, raw);
+}
+
+QUANT_FN void pair_split(uint32_t raw[2], uint32_t pair)
+{
+	raw[0] = pair & 0xffffu;
+	raw[1] = pair >> 16;
+}
+
+QUANT_FN uint32_t pair_join(const uint32_t raw[2])
+{
+	return (raw[0] & 0xffffu) | raw[1] << 16;
+}
+
+/* What a lane holds: 8 elements in a row, or twice 4, so that a warp's access has no gaps. */
+template <int BYTES, bool ROW>
+QUANT_FN void lane_load(uint32_t raw[QUANT_HELD], const char *low, const char *high)
+{
+	if (BYTES == 4) {
+		uint4 a = memory_load<uint4>(low), b = memory_load<uint4>(high);
+
+		raw[0] = a.x, raw[1] = a.y, raw[2] = a.z, raw[3] = a.w;
+		raw[4] = b.x, raw[5] = b.y, raw[6] = b.z, raw[7] = b.w;
+	} else if (ROW) {
+		uint4 a = memory_load<uint4>(low);
+
+		pair_split(raw, a.x), pair_split(raw + 2, a.y);
+		pair_split(raw + 4, a.z), pair_split(raw + 6, a.w);
+	} else {
+		uint2 a = memory_load<uint2>(low), b = memory_load<uint2>(high);
+
+		pair_split(raw, a.x), pair_split(raw + 2, a.y);
+		pair_split(raw + 4, b.x), pair_split(raw + 6, b.y);
+	}
+}
+
+template <int BYTES, bool ROW>
+QUANT_FN void lane_store(char *low, char *high, const uint32_t raw[QUANT_HELD])
+{
+	if (BYTES == 4) {
+		memory_store(low, make_uint4(raw[0], raw[1], raw[2], raw[3]));
+		memory_store(high, make_uint4(raw[4], raw[5], raw[6], raw[7]));
+	} else if (ROW) {
+		memory_store(low, make_uint4(pair_join(raw), pair_join(raw + 2), pair_join(raw + 4),
+					     pair_join(raw + 6)));
+	} else {
+		memory_store(low, make_uint2(pair_join(raw), pair_join(raw + 2)));
+		memory_store(high, make_uint2(pair_join(raw + 4), pair_join(raw + 6)));
+	}
+}
+
+template <bool ROW> QUANT_FN uint32_t lane_low(uint32_t lane)
+{
+	return lane * (ROW ? 8u : 4u);
+}
+
+/* --- The walk over blocks --------------------------------------------------------------------- */
+
+QUANT_FN uint32_t walk_lane(void)
+{
+	return threadIdx.x % QUANT_LANES;
+}
+
+QUANT_FN uint64_t walk_start(void)
+{
+	return ((uint64_t)blockIdx.x * blockDim.x + threadIdx.x) / QUANT_LANES;
+}
+
+QUANT_FN uint64_t walk_step(void)
+{
+	return (uint64_t)gridDim.x * blockDim.x / QUANT_LANES;
+}
+
+/* Elements of the block that starts with `first`. */
+QUANT_FN uint32_t walk_length(uint64_t first, uint64_t count)
+{
+	return count - first < QUANT_BLOCK ? (uint32_t)(count - first) : QUANT_BLOCK;
+}
+
+/* Each element through op, from IN bytes to OUT bytes; op.begin() hears of each block. */
+template <int IN, int OUT, class OP>
+QUANT_FN void walk(const struct quant_side &to, const struct quant_side &from, uint64_t count,
+		   OP &op)
+{
+	const bool row = IN == 2 && OUT == 2;
+	const bool wide = side_is_wide(to) && side_is_wide(from);
+	const uint32_t lane = walk_lane(), low = lane_low<row>(lane), high = low + QUANT_BLOCK / 2;
+
+	for (uint64_t block = walk_start(); block * QUANT_BLOCK < count; block += walk_step()) {
+		uint64_t first = block * QUANT_BLOCK;
+		uint32_t length = walk_length(first, count);
+		uint32_t raw[QUANT_HELD];
+
+		op.begin(block);
+		if (wide && length == QUANT_BLOCK) {
+			lane_load<IN, row>(raw, side_at<IN>(from, first, low),
+					   row ? NULL : side_at<IN>(from, first, high));
+			op.template run<QUANT_HELD>(raw);
+			lane_store<OUT, row>(side_at<OUT>(to, first, low),
+					     row ? NULL : side_at<OUT>(to, first, high), raw);
+			continue;
+		}
+		for (uint32_t i = lane; i < length; i += QUANT_LANES) {
+			raw[0] = element_load<IN>(side_at<IN>(from, first, i));
+			op.template run<1>(raw);
+			element_store<OUT>(side_at<OUT>(to, first, i), raw[0]);
+		}
+	}
+}
+
+/* Adds what the lanes of the warp have counted. All of them call this. */
+QUANT_FN void walk_count(unsigned long long *total, uint32_t seen)
+{
+	for (int apart = QUANT_LANES / 2; apart; apart /= 2)
+		seen += __shfl_xor_sync(QUANT_ALL, seen, apart);
+	if (walk_lane() == 0u && seen) {
+		QUANT_ACCESS(total, sizeof(*total), sizeof(*total), true);
+		atomicAdd(total, (unsigned long long)seen);
+	}
+}
+
+/* --- Numbers ---------------------------------------------------------------------------------- */
+
+template <int DTYPE> struct quant_format;
+template <> struct quant_format<QUANT_F32> {
+	enum { BYTES = 4, MANT = QM_F32_MANT, EXP = QM_F32_EXP };
+};
+template <> struct quant_format<QUANT_F16> {
+	enum { BYTES = 2, MANT = QM_F16_MANT, EXP = QM_F16_EXP };
+};
+template <> struct quant_format<QUANT_BF16> {
+	enum { BYTES = 2, MANT = QM_BF16_MANT, EXP = QM_BF16_EXP };
+};
+
+template <int DTYPE> QUANT_FN uint32_t float_widen(uint32_t raw)
+{
+	return DTYPE == QUANT_F16 ? qm_widen_f16(raw) : DTYPE == QUANT_BF16 ? qm_widen_bf16(raw) : raw;
+}
+
+template <int DTYPE> QUANT_FN uint32_t float_narrow(uint32_t bits)
+{
+	if (DTYPE == QUANT_F32)
+		return bits;
+	return qm_narrow(bits, quant_format<DTYPE>::MANT, quant_format<DTYPE>::EXP);
+}
+
+/* qm_multiply() by the device's multiplication, which is IEEE's; only its NaN is another. */
+QUANT_FN uint32_t float_times(uint32_t bits, float factor)
+{
+	uint32_t product = __float_as_uint(__fmul_rn(__uint_as_float(bits), factor));
+
+	return (product & 0x7fffffffu) > QM_INF ? QM_NAN : product;
+}
+
+template <int WIRE> QUANT_FN int float_shift(uint32_t exp, uint32_t world)
+{
+	return WIRE == 4 ? qm_shift(exp, world) : qm_shift16(exp, world);
+}
+
+template <int WIRE> QUANT_FN uint32_t wire_to(int32_t q)
+{
+	return WIRE == 4 ? qm_be32((uint32_t)q) : qm_be16((uint32_t)q);
+}
+
+template <int WIRE> QUANT_FN int32_t wire_from(uint32_t raw)
+{
+	return WIRE == 4 ? (int32_t)qm_be32(raw) : (int32_t)(int16_t)qm_be16(raw);
+}
+
+/* --- The kernels' operations ------------------------------------------------------------------- */
+
+template <int DTYPE, int WIRE> struct quantize_op {
+	const uint8_t *exp;
+	uint32_t world;
+	float factor;
+	bool zero; /* the block has a NaN or Inf */
+	int k;
+
+	__device__ __forceinline__ void begin(uint64_t block)
+	{
+		uint32_t largest = memory_load<uint8_t>((const char *)exp + block);
+
+		zero = largest == QM_EXP_NONFINITE;
+		k = float_shift<WIRE>(largest, world);
+	}
+
+	template <int NR> __device__ __forceinline__ void run(uint32_t raw[NR])
+	{
+		QUANT_UNROLL
+		for (int i = 0; i < NR; i++) {
+			uint32_t bits = float_widen<DTYPE>(raw[i]);
+			int32_t q;
+
+			if (factor != 1.0f)
+				bits = float_times(bits, factor);
+			q = WIRE == 4 ? qm_quantize(bits, k) :
+					qm_quantize16(bits, k, qm_limit16(world));
+			raw[i] = wire_to<WIRE>(zero ? 0 : q);
+		}
+	}
+};
+
+template <int DTYPE, int WIRE> struct dequantize_op {
+	const uint8_t *exp;
+	uint32_t world, divisor;
+	float factor;
+	uint32_t seen; /* elements of blocks that are NaN */
+	bool nan;
+	bool exact;  /* a float times unit is the result */
+	float unit;  /* what 1 on the wire is worth */
+	int k;
+
+	__device__ __forceinline__ void begin(uint64_t block)
+	{
+		uint32_t largest = memory_load<uint8_t>((const char *)exp + block);
+		int down;
+
+		nan = largest == QM_EXP_NONFINITE;
+		k = float_shift<WIRE>(largest, world);
+		/* A division by 2^n is a shift, too, and no result of such shifts is subnormal or Inf. */
+		down = k + qm_log2_ceil(divisor);
+		exact = (divisor & (divisor - 1u)) == 0u && down <= QM_SHIFT_FLOAT_MAX &&
+			down >= QM_SHIFT_FINITE_MIN;
+		unit = __uint_as_float((uint32_t)(127 - down) << 23);
+	}
+
+	__device__ __forceinline__ uint32_t single(int32_t sum) const
+	{
+		if (exact)
+			return __float_as_uint(__fmul_rn(__int2float_rn(sum), unit));
+		return qm_dequantize(sum, k, divisor, QM_F32_MANT, QM_F32_EXP);
+	}
+
+	__device__ __forceinline__ uint32_t result(uint32_t raw) const
+	{
+		int32_t sum = wire_from<WIRE>(raw);
+
+		if (nan)
+			return float_narrow<DTYPE>(QM_NAN);
+		if (factor != 1.0f)
+			return float_narrow<DTYPE>(float_times(single(sum), factor));
+		if (DTYPE == QUANT_F32)
+			return single(sum);
+		return qm_dequantize(sum, k, divisor, quant_format<DTYPE>::MANT,
+				     quant_format<DTYPE>::EXP);
+	}
+
+	template <int NR> __device__ __forceinline__ void run(uint32_t raw[NR])
+	{
+		seen += nan ? NR : 0;
+		QUANT_UNROLL
+		for (int i = 0; i < NR; i++)
+			raw[i] = result(raw[i]);
+	}
+};
+
+template <int DTYPE> struct order_op {
+	uint32_t negate;
+
+	__device__ __forceinline__ void begin(uint64_t)
+	{
+	}
+
+	template <int NR> __device__ __forceinline__ void run(uint32_t raw[NR]) const
+	{
+		QUANT_UNROLL
+		for (int i = 0; i < NR; i++)
+			raw[i] = qm_be32(qm_order(float_widen<DTYPE>(raw[i]), negate));
+	}
+};
+
+template <int DTYPE> struct unorder_op {
+	uint32_t negate;
+
+	__device__ __forceinline__ void begin(uint64_t)
+	{
+	}
+
+	template <int NR> __device__ __forceinline__ void run(uint32_t raw[NR]) const
+	{
+		QUANT_UNROLL
+		for (int i = 0; i < NR; i++)
+			raw[i] = float_narrow<DTYPE>(qm_unorder(qm_be32(raw[i]), negate));
+	}
+};
+
+struct swap_op {
+	uint32_t mask;
+
+	__device__ __forceinline__ void begin(uint64_t)
+	{
+	}
+
+	template <int NR> __device__ __forceinline__ void run(uint32_t raw[NR]) const
+	{
+		QUANT_UNROLL
+		for (int i = 0; i < NR; i++)
+			raw[i] = qm_be32(raw[i] ^ mask);
+	}
+};
+
+struct average_op {
+	int32_t divisor;
+
+	__device__ __forceinline__ void begin(uint64_t)
+	{
+	}
+
+	template <int NR> __device__ __forceinline__ void run(uint32_t raw[NR]) const
+	{
+		QUANT_UNROLL
+		for (int i = 0; i < NR; i++)
+			raw[i] = (uint32_t)((int32_t)qm_be32(raw[i]) / divisor);
+	}
+};
+
+/* --- The scan: it writes one byte for each block ------------------------------------------------ */
+
+template <int DTYPE> struct scan_op {
+	float factor;
+
+	__device__ __forceinline__ uint32_t exponent(uint32_t raw) const
+	{
+		uint32_t bits = float_widen<DTYPE>(raw);
+
+		if (factor != 1.0f)
+			bits = float_times(bits, factor);
+		return bits >> 23 & 255u;
+	}
+};
+
+/* The lane's largest exponent. Magnitudes are ordered as their bits are, so most of them need no widening. */
+template <int DTYPE, int NR>
+QUANT_FN uint32_t scan_largest(const struct scan_op<DTYPE> &op, const uint32_t raw[NR])
+{
+	uint32_t largest = 0u, own;
+
+	if (op.factor == 1.0f) {
+		QUANT_UNROLL
+		for (int i = 0; i < NR; i++) {
+			own = raw[i] & (DTYPE == QUANT_F32 ? 0x7fffffffu : 0x7fffu);
+			largest = own > largest ? own : largest;
+		}
+		return op.exponent(largest);
+	}
+	QUANT_UNROLL
+	for (int i = 0; i < NR; i++) {
+		own = op.exponent(raw[i]);
+		largest = own > largest ? own : largest;
+	}
+	return largest;
+}
+
+template <int DTYPE>
+QUANT_FN void scan(const void *src, uint64_t count, float prescale, uint8_t *exp,
+		   unsigned long long *nonfinite)
+{
+	enum { BYTES = quant_format<DTYPE>::BYTES };
+	const struct scan_op<DTYPE> op = { prescale };
+	const struct quant_side from = side_dense(src);
+	const bool row = BYTES == 2, wide = side_is_wide(from);
+	const uint32_t lane = walk_lane(), low = lane_low<row>(lane);
+	uint32_t seen = 0u;
+
+	for (uint64_t block = walk_start(); block * QUANT_BLOCK < count; block += walk_step()) {
+		const char *at = side_at<BYTES>(from, block * QUANT_BLOCK, 0u);
+		uint32_t length = walk_length(block * QUANT_BLOCK, count), largest = 0u, own;
+		uint32_t raw[QUANT_HELD];
+
+		if (wide && length == QUANT_BLOCK) {
+			lane_load<BYTES, row>(raw, at + low * BYTES,
+					      at + (low + QUANT_BLOCK / 2) * BYTES);
+			largest = scan_largest<DTYPE, QUANT_HELD>(op, raw);
+		} else {
+			for (uint32_t i = lane; i < length; i += QUANT_LANES) {
+				own = op.exponent(element_load<BYTES>(at + i * BYTES));
+				largest = own > largest ? own : largest;
+			}
+		}
+		for (int apart = QUANT_LANES / 2; apart; apart /= 2) {
+			own = __shfl_xor_sync(QUANT_ALL, largest, apart);
+			largest = own > largest ? own : largest;
+		}
+		if (lane == 0u)
+			memory_store<uint8_t>((char *)exp + block, (uint8_t)largest);
+		/* Rare, so it may read the block again. */
+		for (uint32_t i = lane; largest == QM_EXP_NONFINITE && i < length; i += QUANT_LANES)
+			seen += op.exponent(element_load<BYTES>(at + i * BYTES)) ==
+				QM_EXP_NONFINITE;
+	}
+	walk_count(nonfinite, seen);
+}
+
+#endif
