@@ -199,6 +199,7 @@ FUZZ        := $(call test,$(FUZZ_SRC))
 PERF        := $(call test,$(call mains,tests/perf))
 E2E_PROG    := $(call test,$(call mains,tests/e2e))
 SECOND      := $(call test,$(call mains,tests/second))
+FAKE        := $(if $(shell command -v $(firstword $(CXX))),$(B)/tests/cuda/fake/libcuda.so.1)
 CUDA_TESTS  := $(if $(shell command -v $(firstword $(CXX))),$(B)/tests/cuda/emulate)
 E2E         := $(filter-out tests/e2e/lib%,$(wildcard tests/e2e/*.sh))
 
@@ -252,6 +253,7 @@ $(call link-programs,$(if $(HAVE_TOPO),$(call mains,topologies)),$(ALL_LIBS),$(T
 # A test of a *_dpdk.c file has the drivers; the others pull in what they call.
 $(call link-tests,$(filter %_dpdk_test.c,$(UNIT_SRC)),$(UNIT_OBJ) $(ALL_LIBS),\
     $(TEST_LIBS) $(DPDK_LIBS) -lcmocka)
+$(filter $(B)/tests/unit/gpu_%,$(UNIT)): | $(FAKE)
 $(call link-tests,$(filter-out %_dpdk_test.c,$(UNIT_SRC)),$(UNIT_OBJ) $(ALL_LIBS),\
     $(TEST_LIBS) $(DPDK_TEST) -lcmocka)
 $(foreach d,tests/perf tests/e2e,$(call link-tests,$(call mains,$(d)),\
@@ -264,6 +266,10 @@ $(call link-tests,$(FUZZ_SRC),$(if $(filter fuzz,$(MODE)),,$(B)/tests/fuzz/repla
     $(call objs,tests/sim) $(ALL_LIBS),$(TEST_LIBS) $(DPDK_TEST) \
     $(if $(filter fuzz,$(MODE)),-fsanitize=fuzzer))
 
+# A driver for tests: the kernels' source, run by the emulator.
+$(FAKE): $(call obj,$(wildcard tests/cuda/fake/*.c)) $(B)/tests/cuda/emulator.o
+	$(call say,SO,$@)
+	$(Q)$(CXX) -shared -Wl,-soname,libcuda.so.1 $^ $(LDFLAGS) -o $@
 # The emulator runs the kernels' source, so a C++ compiler will do.
 $(B)/tests/cuda/emulate: $(patsubst %,$(B)/tests/cuda/%.o,emulate emulator piece) $(LIB)
 	$(call say,LINK,$@)
