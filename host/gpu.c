@@ -232,10 +232,9 @@ int gpu_begin(struct gpu **out, const struct gpu_args *args, struct gpu_error *e
 	(*out)->begun.down = sides[1].place == GPU_DEVICE;
 	if (gpu_line_start(line, &(*out)->begun) < 0) {
 		gpu_refuse(line, error);
-		if (!line->nr_works) {
-			gpu_device_drain(&line->device);
+		/* Nothing is in flight but that streams wait for the caller's, which needs none of it. */
+		if (!line->nr_works)
 			gpu_line_free(*out, device);
-		}
 		return error->status;
 	}
 	(*out)->begun.line = line;

@@ -59,7 +59,7 @@ static const char *rig_load(struct gpu_rig *rig)
 	all = rig_symbol(handle, "cuMemAllocManaged", &rig->managed) && all;
 	rig_symbol(handle, "fake_seed", &rig->seed);
 	rig_symbol(handle, "fake_count", &rig->count);
-	rig_symbol(handle, "fake_fail", &rig->fail);
+	rig_symbol(handle, "fake_fail", &rig->inject);
 	rig_symbol(handle, "fake_failed", &rig->failed);
 	rig_symbol(handle, "fake_hold", &rig->hold);
 	rig_symbol(handle, "fake_waits", &rig->waits);

@@ -26,7 +26,7 @@ struct gpu_rig {
 	/* Of the fake one alone; NULL else. */
 	fake_seed_fn *seed;
 	fake_count_fn *count;
-	fake_fail_fn *fail;
+	fake_fail_fn *inject;
 	fake_failed_fn *failed;
 	fake_hold_fn *hold;
 	fake_waits_fn *waits;

@@ -8,7 +8,6 @@
 enum { TICK_WORKS = 3, FINISH_TICKS = 1000000 };
 
 static struct fake_stream *streams;
-static unsigned nr_streams; /* destroyed ones, too */
 
 struct fake_stream *fake_stream_new(struct fake_context *context)
 {
@@ -20,7 +19,6 @@ struct fake_stream *fake_stream_new(struct fake_context *context)
 	stream->last = &stream->first;
 	stream->next = streams;
 	streams = stream;
-	nr_streams++;
 	return stream;
 }
 
@@ -84,18 +82,50 @@ static bool stream_run(struct fake_stream *stream)
 	return true;
 }
 
+/* Streams that are destroyed and have nothing to do are forgotten. */
+static void streams_sweep(void)
+{
+	struct fake_stream **at = &streams;
+
+	while (*at) {
+		struct fake_stream *stream = *at;
+
+		stream->held -= stream->held > 0;
+		if (stream->first || !stream->destroyed) {
+			at = &stream->next;
+			continue;
+		}
+		*at = stream->next;
+		free(stream);
+	}
+}
+
+static unsigned streams_busy(void)
+{
+	unsigned nr = 0;
+
+	for (const struct fake_stream *stream = streams; stream; stream = stream->next)
+		nr += stream->first != NULL;
+	return nr;
+}
+
+static struct fake_stream *streams_pick(uint64_t nth)
+{
+	struct fake_stream *stream = streams;
+
+	while (!stream->first || nth--)
+		stream = stream->next;
+	return stream;
+}
+
 void fake_tick(void)
 {
 	const uint64_t nr = fake_draw(TICK_WORKS);
 
-	for (struct fake_stream *stream = streams; stream; stream = stream->next)
-		stream->held -= stream->held > 0;
-	for (uint64_t i = 0; i < nr && nr_streams; i++) {
-		uint64_t which = fake_draw(nr_streams);
-		struct fake_stream *stream = streams;
+	streams_sweep();
+	for (uint64_t i = 0; i < nr && streams_busy(); i++) {
+		struct fake_stream *stream = streams_pick(fake_draw(streams_busy()));
 
-		while (which--)
-			stream = stream->next;
 		/* A burst, so that one is far ahead of the others now and then. */
 		for (uint64_t burst = 1 + fake_draw(4); burst && stream_run(stream); burst--)
 			continue;
