@@ -153,15 +153,17 @@ $(B)/topologies/%.o $(B)/tests/unit/%.o: EXTRA += $(TOPO_CFLAGS)
 # --- Kernels for the GPU: a fat binary in the library, where nvcc is -------------------------------
 CUDA_SRC   := $(wildcard kernels/cuda/*.cu kernels/cuda/*.cuh) kernels/cuda/quant_cuda.h kernels/quant.h \
               kernels/quant_math.h
-# Numbers are exact: nothing is fused, subnormals are kept. 32 registers: each thread that fits, runs.
-NVCCFLAGS  := -I. -std=c++17 -O3 --ftz=false --fmad=false --Werror all-warnings
+# Numbers are exact: nothing is fused, subnormals are kept. The kernels' bounds leave 32 registers.
+NVCCFLAGS  := -I. -std=c++17 -O3 --ftz=false --fmad=false --Werror all-warnings \
+              -Xptxas --warn-on-spills,--warn-on-local-memory-usage,--warning-as-error
 FATBIN     := $(if $(NVCC),$(B)/kernels/cuda/quant.fatbin)
 CUDA_CODE  := $(foreach a,$(CUDA_SM),-gencode arch=compute_$(a),code=sm_$(a)) \
               $(foreach a,$(CUDA_PTX),-gencode arch=compute_$(a),code=compute_$(a))
 $(B)/kernels/cuda/quant.fatbin: kernels/cuda/quant_cuda.cu $(CUDA_SRC) Makefile
 	$(call say,NVCC,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(NVCC) $(NVCCFLAGS) $(CUDA_CODE) -fatbin $< -o $@
+	$(Q)$(NVCC) $(NVCCFLAGS) $(CUDA_CODE) \
+	    $$($(NVCC) --help | grep -q compress-mode && echo --compress-mode=size) -fatbin $< -o $@
 ifneq ($(FATBIN),)
 $(B)/kernels/cuda/quant_fatbin.o: EXTRA := -DQUANT_FATBIN_FILE='"$(FATBIN)"'
 $(B)/kernels/cuda/quant_fatbin.o: $(FATBIN)

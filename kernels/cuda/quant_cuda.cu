@@ -2,26 +2,30 @@
 // The quantiser's CUDA kernels by their names: one for each format of floats and width on the wire.
 #include "kernels/cuda/quant_cuda.cuh"
 
-#define QUANT_KERNEL extern "C" __global__ void __launch_bounds__(QUANT_CUDA_THREADS)
+#define QUANT_KERNEL                                                                               \
+	extern "C" __global__ void __launch_bounds__(QUANT_CUDA_THREADS, QUANT_CUDA_GRID_PER_SM)
 
 #define QUANT_WIRE_KERNELS(name, dtype, bits, wire)                                                \
-	QUANT_KERNEL tally_quantize_##name##_##bits(                                               \
-		void *dst, struct quant_layout layout, const void *src, uint64_t count,            \
-		float prescale, const uint8_t *exp, uint32_t world)                                \
+	QUANT_KERNEL tally_quantize_##name##_##bits(void *dst, struct quant_layout layout,         \
+						    const void *src, uint64_t count,               \
+						    float prescale, const uint8_t *exp,            \
+						    uint32_t world)                                \
 	{                                                                                          \
 		quantize_op<dtype, wire> op = { exp, world, prescale, false, 0 };                  \
                                                                                                    \
 		walk<quant_format<dtype>::BYTES, wire>(side_packets(dst, layout), side_dense(src), \
 						       count, op);                                 \
 	}                                                                                          \
-	QUANT_KERNEL tally_dequantize_##name##_##bits(                                             \
-		void *dst, const void *src, struct quant_layout layout, uint64_t count,            \
-		float postscale, const uint8_t *exp, uint32_t world, uint32_t divisor,             \
-		unsigned long long *nonfinite)                                                     \
+	QUANT_KERNEL tally_dequantize_##name##_##bits(void *dst, const void *src,                  \
+						      struct quant_layout layout, uint64_t count,  \
+						      float postscale, const uint8_t *exp,         \
+						      uint32_t world, uint32_t divisor,            \
+						      unsigned long long *nonfinite)               \
 	{                                                                                          \
 		dequantize_op<dtype, wire> op = { exp, world, divisor, postscale, 0u,              \
-						  false, false, 0.0f, 0 };                         \
+						  0u,  false, false,   0.0f,	  0 };             \
                                                                                                    \
+		op.start();                                                                        \
 		walk<wire, quant_format<dtype>::BYTES>(side_dense(dst), side_packets(src, layout), \
 						       count, op);                                 \
 		walk_count(nonfinite, op.seen);                                                    \

@@ -18,8 +18,10 @@
 /* Arrays stay in registers only where loops over them are unrolled. */
 #if defined(__CUDACC__)
 #define QUANT_UNROLL _Pragma("unroll")
+#define QUANT_ROLLED _Pragma("unroll 1")
 #else
 #define QUANT_UNROLL
+#define QUANT_ROLLED
 #endif
 
 /* Every access is announced: the emulator checks address and alignment. */
@@ -56,20 +58,17 @@ QUANT_FN bool side_is_wide(const struct quant_side &side)
 		(side.layout.per ? side.layout.stride % 16u : 0u)) == 0u;
 }
 
-/* Address of element `offset` of the block that starts with element `first`. */
-template <int BYTES>
-QUANT_FN char *side_at(const struct quant_side &side, uint64_t first, uint32_t offset)
+/* Address of an element. There are less than 2^32 where there are packets. */
+template <int BYTES> QUANT_FN char *side_at(const struct quant_side &side, uint64_t element)
 {
 	const uint32_t per = side.layout.per;
-	uint64_t packet;
-	uint32_t rest, more;
+	uint32_t packet;
 
 	if (!per)
-		return side.base + (first + offset) * BYTES;
-	packet = first / per;
-	rest = (uint32_t)(first - packet * per) + offset;
-	more = rest / per;
-	return side.base + (packet + more) * side.layout.stride + (uint64_t)(rest - more * per) * BYTES;
+		return side.base + element * BYTES;
+	packet = (uint32_t)element / per;
+	return side.base + (uint64_t)packet * side.layout.stride +
+	       (uint64_t)((uint32_t)element - packet * per) * BYTES;
 }
 
 template <class T> QUANT_FN T memory_load(const char *at)
@@ -169,14 +168,20 @@ QUANT_FN uint32_t walk_lane(void)
 	return threadIdx.x % QUANT_LANES;
 }
 
-QUANT_FN uint64_t walk_start(void)
+QUANT_FN uint32_t walk_start(void)
 {
-	return ((uint64_t)blockIdx.x * blockDim.x + threadIdx.x) / QUANT_LANES;
+	return blockIdx.x * (blockDim.x / QUANT_LANES) + threadIdx.x / QUANT_LANES;
 }
 
-QUANT_FN uint64_t walk_step(void)
+QUANT_FN uint32_t walk_step(void)
 {
-	return (uint64_t)gridDim.x * blockDim.x / QUANT_LANES;
+	return gridDim.x * (blockDim.x / QUANT_LANES);
+}
+
+/* Where a block starts. */
+QUANT_FN uint64_t walk_first(uint32_t block)
+{
+	return (uint64_t)block * QUANT_BLOCK;
 }
 
 /* Elements of the block that starts with `first`. */
@@ -194,24 +199,26 @@ QUANT_FN void walk(const struct quant_side &to, const struct quant_side &from, u
 	const bool wide = side_is_wide(to) && side_is_wide(from);
 	const uint32_t lane = walk_lane(), low = lane_low<row>(lane), high = low + QUANT_BLOCK / 2;
 
-	for (uint64_t block = walk_start(); block * QUANT_BLOCK < count; block += walk_step()) {
-		uint64_t first = block * QUANT_BLOCK;
+	QUANT_ROLLED
+	for (uint32_t block = walk_start(); walk_first(block) < count; block += walk_step()) {
+		uint64_t first = walk_first(block);
 		uint32_t length = walk_length(first, count);
 		uint32_t raw[QUANT_HELD];
 
 		op.begin(block);
 		if (wide && length == QUANT_BLOCK) {
-			lane_load<IN, row>(raw, side_at<IN>(from, first, low),
-					   row ? NULL : side_at<IN>(from, first, high));
+			lane_load<IN, row>(raw, side_at<IN>(from, first + low),
+					   row ? NULL : side_at<IN>(from, first + high));
 			op.template run<QUANT_HELD>(raw);
-			lane_store<OUT, row>(side_at<OUT>(to, first, low),
-					     row ? NULL : side_at<OUT>(to, first, high), raw);
+			lane_store<OUT, row>(side_at<OUT>(to, first + low),
+					     row ? NULL : side_at<OUT>(to, first + high), raw);
 			continue;
 		}
+		QUANT_ROLLED
 		for (uint32_t i = lane; i < length; i += QUANT_LANES) {
-			raw[0] = element_load<IN>(side_at<IN>(from, first, i));
+			raw[0] = element_load<IN>(side_at<IN>(from, first + i));
 			op.template run<1>(raw);
-			element_store<OUT>(side_at<OUT>(to, first, i), raw[0]);
+			element_store<OUT>(side_at<OUT>(to, first + i), raw[0]);
 		}
 	}
 }
@@ -242,7 +249,9 @@ template <> struct quant_format<QUANT_BF16> {
 
 template <int DTYPE> QUANT_FN uint32_t float_widen(uint32_t raw)
 {
-	return DTYPE == QUANT_F16 ? qm_widen_f16(raw) : DTYPE == QUANT_BF16 ? qm_widen_bf16(raw) : raw;
+	return DTYPE == QUANT_F16    ? qm_widen_f16(raw)
+	       : DTYPE == QUANT_BF16 ? qm_widen_bf16(raw)
+				     : raw;
 }
 
 template <int DTYPE> QUANT_FN uint32_t float_narrow(uint32_t bits)
@@ -284,7 +293,7 @@ template <int DTYPE, int WIRE> struct quantize_op {
 	bool zero; /* the block has a NaN or Inf */
 	int k;
 
-	__device__ __forceinline__ void begin(uint64_t block)
+	__device__ __forceinline__ void begin(uint32_t block)
 	{
 		uint32_t largest = memory_load<uint8_t>((const char *)exp + block);
 
@@ -294,78 +303,143 @@ template <int DTYPE, int WIRE> struct quantize_op {
 
 	template <int NR> __device__ __forceinline__ void run(uint32_t raw[NR])
 	{
+		if (zero) {
+			QUANT_UNROLL
+			for (int i = 0; i < NR; i++)
+				raw[i] = 0u;
+			return;
+		}
+		QUANT_UNROLL
+		for (int i = 0; i < NR; i++)
+			raw[i] = float_widen<DTYPE>(raw[i]);
+		if (factor != 1.0f) {
+			QUANT_UNROLL
+			for (int i = 0; i < NR; i++)
+				raw[i] = float_times(raw[i], factor);
+		}
 		QUANT_UNROLL
 		for (int i = 0; i < NR; i++) {
-			uint32_t bits = float_widen<DTYPE>(raw[i]);
-			int32_t q;
+			int32_t q = WIRE == 4 ? qm_quantize(raw[i], k)
+					      : qm_quantize16(raw[i], k, qm_limit16(world));
 
-			if (factor != 1.0f)
-				bits = float_times(bits, factor);
-			q = WIRE == 4 ? qm_quantize(bits, k) :
-					qm_quantize16(bits, k, qm_limit16(world));
-			raw[i] = wire_to<WIRE>(zero ? 0 : q);
+			raw[i] = wire_to<WIRE>(q);
 		}
 	}
 };
+
+/* (2^64 - 1) / divisor for a divisor of at most 16 bits, by divisions that the device has. */
+QUANT_FN uint64_t divisor_inverse(uint32_t divisor)
+{
+	uint64_t inverse = 0u;
+	uint32_t rest = 0u;
+
+	QUANT_ROLLED
+	for (int digit = 0; digit < 4; digit++) {
+		rest = rest << 16 | 0xffffu;
+		inverse = inverse << 16 | rest / divisor;
+		rest %= divisor;
+	}
+	return inverse;
+}
+
+/* value / divisor for value < 2^63; the lowest bit, which only says "not exact", is set if it is not. */
+QUANT_FN uint64_t divisor_quotient(uint64_t value, uint32_t divisor, uint64_t inverse)
+{
+	/* value * (1 / divisor - inverse / 2^64) < 1: this may be one less. */
+	uint64_t quotient = __umul64hi(value, inverse);
+	uint64_t rest = value - quotient * divisor;
+
+	if (rest >= divisor) {
+		rest -= divisor;
+		quotient++;
+	}
+	return quotient | (rest != 0u);
+}
 
 template <int DTYPE, int WIRE> struct dequantize_op {
 	const uint8_t *exp;
 	uint32_t world, divisor;
 	float factor;
-	uint32_t seen; /* elements of blocks that are NaN */
+	uint32_t seen;	  /* elements of blocks that are NaN */
+	uint64_t inverse; /* of the divisor; 0: a power of two, which is a shift */
 	bool nan;
-	bool exact;  /* a float times unit is the result */
-	float unit;  /* what 1 on the wire is worth */
-	int k;
+	bool exact; /* a float times unit is the result */
+	float unit; /* what 1 on the wire is worth */
+	int down;   /* unit is 2^-down */
 
-	__device__ __forceinline__ void begin(uint64_t block)
+	__device__ __forceinline__ void start(void)
+	{
+		inverse = divisor & (divisor - 1u) ? divisor_inverse(divisor) : 0u;
+	}
+
+	__device__ __forceinline__ void begin(uint32_t block)
 	{
 		uint32_t largest = memory_load<uint8_t>((const char *)exp + block);
-		int down;
 
 		nan = largest == QM_EXP_NONFINITE;
-		k = float_shift<WIRE>(largest, world);
-		/* A division by 2^n is a shift, too, and no result of such shifts is subnormal or Inf. */
-		down = k + qm_log2_ceil(divisor);
-		exact = (divisor & (divisor - 1u)) == 0u && down <= QM_SHIFT_FLOAT_MAX &&
-			down >= QM_SHIFT_FINITE_MIN;
+		down = float_shift<WIRE>(largest, world) + (inverse ? 0 : qm_log2_ceil(divisor));
+		/* No product of such a unit is subnormal or Inf. */
+		exact = !inverse && down <= QM_SHIFT_FLOAT_MAX && down >= QM_SHIFT_FINITE_MIN;
 		unit = __uint_as_float((uint32_t)(127 - down) << 23);
 	}
 
-	__device__ __forceinline__ uint32_t single(int32_t sum) const
+	/* qm_dequantize(), with the division by an inverse. */
+	__device__ __forceinline__ uint32_t rounded(int32_t sum, int mant, int exp_bits) const
 	{
-		if (exact)
-			return __float_as_uint(__fmul_rn(__int2float_rn(sum), unit));
-		return qm_dequantize(sum, k, divisor, QM_F32_MANT, QM_F32_EXP);
+		const uint32_t infinite = ((1u << exp_bits) - 1u) << mant;
+		uint32_t sign = sum < 0 ? 1u << (mant + exp_bits) : 0u;
+		uint32_t mag = sign ? 0u - (uint32_t)sum : (uint32_t)sum, bits;
+		int up = 63 - qm_width64(mag);
+		uint64_t value = (uint64_t)mag << up;
+
+		if (mag == 0u)
+			return 0u;
+		if (inverse)
+			value = divisor_quotient(value, divisor, inverse);
+		bits = qm_round(value, -up - down, mant, exp_bits);
+		return sign | (divisor > 1u && bits == infinite ? infinite - 1u : bits);
 	}
 
-	__device__ __forceinline__ uint32_t result(uint32_t raw) const
+	/* To the bits of float32, or at once to those of the format. */
+	template <int NR, int FORMAT> __device__ __forceinline__ void sums(uint32_t raw[NR]) const
 	{
-		int32_t sum = wire_from<WIRE>(raw);
-
-		if (nan)
-			return float_narrow<DTYPE>(QM_NAN);
-		if (factor != 1.0f)
-			return float_narrow<DTYPE>(float_times(single(sum), factor));
-		if (DTYPE == QUANT_F32)
-			return single(sum);
-		return qm_dequantize(sum, k, divisor, quant_format<DTYPE>::MANT,
-				     quant_format<DTYPE>::EXP);
+		if (FORMAT == QUANT_F32 && exact) {
+			QUANT_UNROLL
+			for (int i = 0; i < NR; i++)
+				raw[i] = __float_as_uint(
+					__fmul_rn(__int2float_rn(wire_from<WIRE>(raw[i])), unit));
+			return;
+		}
+		QUANT_UNROLL
+		for (int i = 0; i < NR; i++)
+			raw[i] = rounded(wire_from<WIRE>(raw[i]), quant_format<FORMAT>::MANT,
+					 quant_format<FORMAT>::EXP);
 	}
 
 	template <int NR> __device__ __forceinline__ void run(uint32_t raw[NR])
 	{
-		seen += nan ? NR : 0;
+		if (nan) {
+			seen += NR;
+			QUANT_UNROLL
+			for (int i = 0; i < NR; i++)
+				raw[i] = float_narrow<DTYPE>(QM_NAN);
+			return;
+		}
+		if (factor == 1.0f) {
+			sums<NR, DTYPE>(raw);
+			return;
+		}
+		sums<NR, QUANT_F32>(raw);
 		QUANT_UNROLL
 		for (int i = 0; i < NR; i++)
-			raw[i] = result(raw[i]);
+			raw[i] = float_narrow<DTYPE>(float_times(raw[i], factor));
 	}
 };
 
 template <int DTYPE> struct order_op {
 	uint32_t negate;
 
-	__device__ __forceinline__ void begin(uint64_t)
+	__device__ __forceinline__ void begin(uint32_t)
 	{
 	}
 
@@ -380,7 +454,7 @@ template <int DTYPE> struct order_op {
 template <int DTYPE> struct unorder_op {
 	uint32_t negate;
 
-	__device__ __forceinline__ void begin(uint64_t)
+	__device__ __forceinline__ void begin(uint32_t)
 	{
 	}
 
@@ -395,7 +469,7 @@ template <int DTYPE> struct unorder_op {
 struct swap_op {
 	uint32_t mask;
 
-	__device__ __forceinline__ void begin(uint64_t)
+	__device__ __forceinline__ void begin(uint32_t)
 	{
 	}
 
@@ -410,7 +484,7 @@ struct swap_op {
 struct average_op {
 	int32_t divisor;
 
-	__device__ __forceinline__ void begin(uint64_t)
+	__device__ __forceinline__ void begin(uint32_t)
 	{
 	}
 
@@ -464,15 +538,18 @@ QUANT_FN void scan(const void *src, uint64_t count, float prescale, uint8_t *exp
 		   unsigned long long *nonfinite)
 {
 	enum { BYTES = quant_format<DTYPE>::BYTES };
-	const struct scan_op<DTYPE> op = { prescale };
+	const struct scan_op<DTYPE> op = {
+		prescale
+	};
 	const struct quant_side from = side_dense(src);
 	const bool row = BYTES == 2, wide = side_is_wide(from);
 	const uint32_t lane = walk_lane(), low = lane_low<row>(lane);
 	uint32_t seen = 0u;
 
-	for (uint64_t block = walk_start(); block * QUANT_BLOCK < count; block += walk_step()) {
-		const char *at = side_at<BYTES>(from, block * QUANT_BLOCK, 0u);
-		uint32_t length = walk_length(block * QUANT_BLOCK, count), largest = 0u, own;
+	QUANT_ROLLED
+	for (uint32_t block = walk_start(); walk_first(block) < count; block += walk_step()) {
+		const char *at = side_at<BYTES>(from, walk_first(block));
+		uint32_t length = walk_length(walk_first(block), count), largest = 0u, own;
 		uint32_t raw[QUANT_HELD];
 
 		if (wide && length == QUANT_BLOCK) {
@@ -480,6 +557,7 @@ QUANT_FN void scan(const void *src, uint64_t count, float prescale, uint8_t *exp
 					      at + (low + QUANT_BLOCK / 2) * BYTES);
 			largest = scan_largest<DTYPE, QUANT_HELD>(op, raw);
 		} else {
+			QUANT_ROLLED
 			for (uint32_t i = lane; i < length; i += QUANT_LANES) {
 				own = op.exponent(element_load<BYTES>(at + i * BYTES));
 				largest = own > largest ? own : largest;
@@ -492,6 +570,7 @@ QUANT_FN void scan(const void *src, uint64_t count, float prescale, uint8_t *exp
 		if (lane == 0u)
 			memory_store<uint8_t>((char *)exp + block, (uint8_t)largest);
 		/* Rare, so it may read the block again. */
+		QUANT_ROLLED
 		for (uint32_t i = lane; largest == QM_EXP_NONFINITE && i < length; i += QUANT_LANES)
 			seen += op.exponent(element_load<BYTES>(at + i * BYTES)) ==
 				QM_EXP_NONFINITE;

@@ -10,7 +10,7 @@
 
 /*
  * Where numbers for the wire lie: that of element i at (i / per) * stride + (i % per) * width bytes,
- * per < 2^31. per 0: one after the other. A stride that is a multiple of 16 and a per that is one of 8
+ * of less than 2^32 elements. per 0: any number of them, one after the other. A stride that is a multiple of 16 and a per that is one of 8
  * make accesses of 16 bytes possible, as do pointers that are multiples of 16.
  */
 struct quant_layout {
@@ -19,7 +19,7 @@ struct quant_layout {
 };
 
 /*
- * The kernels, for one-dimensional grids of any size; DTYPE is f32, f16 or bf16, WIRE is 32 or 16.
+ * The kernels, for one-dimensional grids of any size and counts below 2^39; DTYPE is f32, f16 or bf16, WIRE is 32 or 16.
  * They give the bits of the scalar table of kernels/quant.h. Element 0 starts a block, exp[0] is that
  * block's exponent. Pointers may have any alignment; source and destination do not overlap. Factors
  * are finite, 1 multiplies nothing. *nonfinite is added to, with atomic additions of the device.

@@ -14,7 +14,7 @@
 #define __device__
 #define __host__
 #define __forceinline__ inline
-#define __launch_bounds__(threads)
+#define __launch_bounds__(threads, blocks)
 
 struct uint2 {
 	uint32_t x, y;
@@ -75,6 +75,11 @@ static inline float __uint_as_float(uint32_t bits)
 
 	memcpy(&value, &bits, sizeof(value));
 	return value;
+}
+
+static inline uint64_t __umul64hi(uint64_t a, uint64_t b)
+{
+	return (uint64_t)((unsigned __int128)a * b >> 64);
 }
 
 static inline float __fmul_rn(float a, float b)

@@ -51,8 +51,8 @@ void compare(const emulator_kernel *kernel, tally *total, uint64_t wanted)
 		else
 			why = piece_judge(&p);
 		if (why) {
-			printf("not ok %s: turn %llu, %s, %s\n", total->name, (unsigned long long)turn,
-			       piece_text(&p), why);
+			printf("not ok %s: turn %llu, %s, %s\n", total->name,
+			       (unsigned long long)turn, piece_text(&p), why);
 			bad++;
 			return;
 		}
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
 		compare(emulator_at(nr), &totals[nr], (uint64_t)(millions * 1e6));
 		compared += totals[nr].compared;
 	}
-	printf("%zu kernels, emulator and scalar table: %llu elements compared, %d kernels differ\n", nr,
-	       (unsigned long long)compared, bad);
+	printf("%zu kernels, emulator and scalar table: %llu elements compared, %d kernels differ\n",
+	       nr, (unsigned long long)compared, bad);
 	return bad != 0 || nr == 0 || compared == 0;
 }

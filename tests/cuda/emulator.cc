@@ -116,7 +116,8 @@ bool warp_meet(fiber *warp)
 	for (uint32_t lane = 0; lane < EMULATOR_LANES; lane++) {
 		if (strcmp(warp[lane].call, warp[0].call) != 0)
 			machine_fail("lanes of a warp meet at different calls");
-		values[lane] = warp[warp[lane].lane < EMULATOR_LANES ? warp[lane].lane : lane].value;
+		values[lane] =
+			warp[warp[lane].lane < EMULATOR_LANES ? warp[lane].lane : lane].value;
 	}
 	for (uint32_t lane = 0; lane < EMULATOR_LANES; lane++) {
 		warp[lane].value = values[lane];
@@ -194,7 +195,7 @@ template <class... ARGS> void call_params(void (*kernel)(ARGS...), void **params
 
 #define KERNEL(name)                                                                               \
 	{                                                                                          \
-		#name, [](void **params) { call_params(name, params); }                            \
+#name, [](void **params) { call_params(name, params); }                            \
 	}
 #define KERNELS_OF(dtype)                                                                          \
 	KERNEL(tally_scan_##dtype), KERNEL(tally_quantize_##dtype##_32),                           \

@@ -233,11 +233,16 @@ static void fill_sums(struct piece *p)
 
 static void fill_exponents(struct piece *p)
 {
-	for (size_t b = 0; b < PIECE_BLOCKS_MAX; b++)
-		((uint8_t *)p->exp_at)[b] = (uint8_t)(below(8) ? 90 + below(80) : below(256));
-	for (size_t b = 0; b < PIECE_BLOCKS_MAX; b++)
-		if (below(12) == 0)
-			((uint8_t *)p->exp_at)[b] = 255;
+	static const uint8_t extremes[] = { 0,	1,  2,	28,  30,  31,  32,  33,
+					    47, 48, 49, 253, 254, 254, 255, 255 };
+
+	for (size_t b = 0; b < PIECE_BLOCKS_MAX; b++) {
+		uint32_t kind = below(8);
+
+		((uint8_t *)p->exp_at)[b] = (uint8_t)(kind == 0	  ? extremes[below(NR_OF(extremes))]
+						      : kind == 1 ? below(256)
+								  : 90 + below(80));
+	}
 }
 
 /* --- What the scalar table makes of it ---------------------------------------------------------- */
