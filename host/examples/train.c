@@ -116,6 +116,8 @@ static int train_open(tally_t **comm, const struct train_thread *thread)
 		snprintf(name, sizeof(name), "inproc:train-%ld", (long)getpid());
 		err = tally_config_set(config, "switch", name);
 	}
+	if (err == TALLY_OK && thread->options->wire != NULL)
+		err = tally_config_set(config, "wire", thread->options->wire);
 	if (err == TALLY_OK)
 		err = tally_open(comm, config);
 	tally_config_free(config);
@@ -145,6 +147,22 @@ static void train_free(struct train *train)
 	free(train->grads);
 }
 
+/* A rank or a step that there is not would show nothing. */
+static int train_check_inf(const struct train *train)
+{
+	const struct train_options *options = train->options;
+
+	if (options->inf_step < 0 ||
+	    (options->inf_rank < train->nr_ranks && options->inf_step < train->steps))
+		return 0;
+	if (train->rank == 0)
+		fprintf(stderr,
+			"train: --inject-inf %d:%d: there are ranks 0 to %d and steps 0 to %u\n",
+			options->inf_rank, (int)options->inf_step, train->nr_ranks - 1,
+			(unsigned int)train->steps - 1);
+	return -1;
+}
+
 static int train_rank(const struct train_thread *thread)
 {
 	struct train train = { .options = thread->options, .digits = thread->digits };
@@ -167,7 +185,9 @@ static int train_rank(const struct train_thread *thread)
 		train.rank = tally_rank(train.comm);
 		train.nr_ranks = tally_size(train.comm);
 	}
-	err = train_alloc(&train);
+	err = train_check_inf(&train);
+	if (err == 0)
+		err = train_alloc(&train);
 	if (err == 0)
 		err = train_run(&train);
 	tally_close(train.comm);

@@ -23,6 +23,9 @@ struct train_options {
 	bool plain;	   /* one process, no communicator: the reference */
 	uint32_t restarts; /* how often to go on after a rank was lost */
 	int64_t abort_at;  /* step in which the last rank aborts once, to show that; -1: none */
+	const char *wire;  /* as what gradients travel, NULL: as the library is told */
+	int64_t inf_step; /* step in which a gradient of inf_rank is infinite, to show that; -1: none */
+	int inf_rank;
 };
 
 /* All that a step reads and writes, in one row so that it can be copied and sent as one. */
@@ -31,7 +34,8 @@ struct train_state {
 	struct train_values {
 		float params[MLP_PARAMS];
 		float velocity[MLP_PARAMS];
-		float loss; /* sum of this epoch's steps */
+		float loss;	 /* sum of this epoch's steps */
+		int32_t skipped; /* steps whose gradients were not all finite */
 	} * values;
 };
 
@@ -71,8 +75,9 @@ struct train_posts {
 		enum tally_op op;
 	} posts[TRAIN_POSTS];
 	uint32_t nr;
+	int nonfinite_rank; /* afterwards: the lowest that had Inf or NaN in one of them, -1: none */
 };
-int train_share(tally_t *comm, const struct train_posts *posts);
+int train_share(tally_t *comm, struct train_posts *posts);
 int train_share_ints(tally_t *comm, int32_t *values, size_t count, enum tally_op op);
 
 /* train_step.c */
@@ -83,5 +88,6 @@ int train_agree(struct train *train);
 int train_report_epoch(struct train *train);
 int train_report_end(struct train *train);
 void train_report_step(const struct train *train);
+void train_report_skip(const struct train *train, int rank);
 
 #endif

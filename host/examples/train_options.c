@@ -19,6 +19,8 @@ static const struct option train_longopts[] = {
 	{ "plain", no_argument, NULL, 'p' },
 	{ "restarts", required_argument, NULL, 'R' },
 	{ "abort-at", required_argument, NULL, 'a' },
+	{ "wire", required_argument, NULL, 'w' },
+	{ "inject-inf", required_argument, NULL, 'I' },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
 	{ NULL, 0, NULL, 0 },
@@ -40,6 +42,9 @@ static const char train_usage[] =
 	"  --restarts N    go on up to N times after a rank or the switch was lost (0): from the last\n"
 	"                  step that all ranks have, to the same end\n"
 	"  --abort-at S    the last rank aborts in step S, once, to show a restart\n"
+	"  --wire W        gradients travel as int32 or int16, which is half the bytes (as TALLY_WIRE)\n"
+	"  --inject-inf R:S\n"
+	"                  a gradient of rank R is infinite in step S, to show that all ranks skip it\n"
 	"  -h, --help      this text\n"
 	"  -V, --version   the version\n"
 	"\n"
@@ -76,6 +81,27 @@ static int train_take_rate(struct train_options *options, const char *text)
 	return 0;
 }
 
+static int train_take_inf(struct train_options *options, const char *text)
+{
+	unsigned int rank, step;
+	int end = -1;
+
+	if (*text < '0' || *text > '9' || sscanf(text, "%4u:%9u%n", &rank, &step, &end) != 2 ||
+	    text[end] != '\0' || rank >= TRAIN_RANKS_MAX)
+		return train_bad("inject-inf", text, "a rank and a step, such as 2:40");
+	options->inf_rank = (int)rank;
+	options->inf_step = step;
+	return 0;
+}
+
+static int train_take_wire(struct train_options *options, const char *text)
+{
+	if (strcmp(text, "int32") != 0 && strcmp(text, "int16") != 0)
+		return train_bad("wire", text, "int32 or int16");
+	options->wire = text;
+	return 0;
+}
+
 static int train_take(struct train_options *options, int opt, const char *text)
 {
 	int value;
@@ -104,6 +130,10 @@ static int train_take(struct train_options *options, int opt, const char *text)
 	case 'a':
 		options->abort_at = train_take_number("abort-at", text, 0, INT32_MAX);
 		return options->abort_at < 0 ? -1 : 0;
+	case 'w':
+		return train_take_wire(options, text);
+	case 'I':
+		return train_take_inf(options, text);
 	case 'l':
 		return train_take_rate(options, text);
 	case 'd':
@@ -133,6 +163,10 @@ static int train_options_finish(struct train_options *options)
 		fputs("train: --plain has no ranks: leave out --ranks and --inproc\n", stderr);
 		return -1;
 	}
+	if (options->plain && (options->wire != NULL || options->inf_step >= 0)) {
+		fputs("train: --plain has no ranks: leave out --wire and --inject-inf\n", stderr);
+		return -1;
+	}
 	if (options->inproc && options->nr_ranks == 0)
 		options->nr_ranks = 4;
 	return 0;
@@ -149,6 +183,7 @@ int train_options_parse(struct train_options *options, int argc, char **argv)
 		.momentum = 0.9f,
 		.seed = 1,
 		.abort_at = -1,
+		.inf_step = -1,
 	};
 	argv[0] = program_invocation_short_name; /* as getopt names us */
 	while ((opt = getopt_long(argc, argv, "hV", train_longopts, NULL)) != -1) {

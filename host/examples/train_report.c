@@ -54,6 +54,15 @@ void train_report_step(const struct train *train)
 	fflush(stdout);
 }
 
+void train_report_skip(const struct train *train, int rank)
+{
+	if (train->rank != 0)
+		return;
+	printf("%sstep %d: Inf or NaN in the gradients of rank %d: all ranks skip it\n",
+	       isatty(1) ? "\r\033[K" : "", train->step, rank);
+	fflush(stdout);
+}
+
 /* FNV-1a over the bytes of the weights. */
 static uint64_t train_hash(const struct train *train)
 {
@@ -98,7 +107,8 @@ static void train_print_speed(const struct train *train)
 static int train_report_packets(struct train *train)
 {
 	struct tally_stats stats = { .size = sizeof(stats) };
-	int32_t sums[3];
+	const int32_t skipped = train_values_now(train)->skipped;
+	int32_t sums[4];
 	int err = tally_get_stats(train->comm, &stats);
 
 	if (err != TALLY_OK)
@@ -106,7 +116,12 @@ static int train_report_packets(struct train *train)
 	sums[0] = (int32_t)(uint32_t)stats.tx_packets;
 	sums[1] = (int32_t)(uint32_t)stats.rx_packets;
 	sums[2] = (int32_t)(uint32_t)stats.retransmits;
-	err = train_share_ints(train->comm, sums, 3, TALLY_SUM);
+	sums[3] = skipped;
+	err = train_share_ints(train->comm, sums, 4, TALLY_SUM);
+	if (err == TALLY_OK && train->rank == 0 && skipped != 0)
+		printf("%" PRId32 " step%s skipped, by %s ranks\n", skipped,
+		       skipped == 1 ? "" : "s",
+		       sums[3] == skipped * train->nr_ranks ? "all" : "NOT all");
 	if (err == TALLY_OK && train->rank == 0)
 		printf("packets of all ranks: %" PRIu32 " sent, %" PRIu32 " received, %" PRIu32
 		       " retransmissions; %" PRIu32 " restart%s\n",

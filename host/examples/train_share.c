@@ -3,13 +3,26 @@
 // integers.
 #include "host/examples/train.h"
 
-int train_share(tally_t *comm, const struct train_posts *posts)
+/* Who had a number that is none: all ranks are told the same. */
+static int train_look(struct train_posts *posts, tally_request_t *request)
+{
+	struct tally_result result = { .size = sizeof(result) };
+	int err = tally_get_result(request, &result);
+
+	if (err == TALLY_OK && result.nonfinite_rank >= 0 &&
+	    (posts->nonfinite_rank < 0 || result.nonfinite_rank < posts->nonfinite_rank))
+		posts->nonfinite_rank = result.nonfinite_rank;
+	return err;
+}
+
+int train_share(tally_t *comm, struct train_posts *posts)
 {
 	tally_request_t *requests[TRAIN_POSTS] = { NULL };
 	struct tally_args args = { .size = sizeof(args) };
 	int err = TALLY_OK, failed = TALLY_OK;
 	uint32_t i;
 
+	posts->nonfinite_rank = -1;
 	for (i = 0; i < posts->nr && failed == TALLY_OK; i++) {
 		args.src = args.dst = posts->posts[i].values;
 		args.count = posts->posts[i].count;
@@ -25,6 +38,8 @@ int train_share(tally_t *comm, const struct train_posts *posts)
 		if (requests[i] == NULL)
 			continue;
 		err = tally_wait(requests[i], -1);
+		if (err == TALLY_OK)
+			err = train_look(posts, requests[i]);
 		if (failed == TALLY_OK)
 			failed = err;
 		tally_release(requests[i]);

@@ -12,6 +12,7 @@
 // the lowest step, which all have.
 #include "host/examples/train.h"
 
+#include <math.h>
 #include <string.h>
 
 /*
@@ -40,12 +41,13 @@ static void train_compute(struct train *train, uint32_t first, uint32_t nr, floa
 
 /*
  * The gradients of each layer and the loss become their averages over all ranks, all outstanding at
- * once.
+ * once.  *bad: the rank whose gradients were not all finite, -1: none.
  */
-static int train_average(struct train *train, float *loss)
+static int train_average(struct train *train, float *loss, int *bad)
 {
 	struct train_posts posts = { .nr = MLP_LAYERS + 1 };
 	uint32_t l;
+	int err;
 
 	for (l = 0; l < MLP_LAYERS; l++) {
 		posts.posts[l].values = train->grads + mlp_layers[l].first;
@@ -57,7 +59,25 @@ static int train_average(struct train *train, float *loss)
 		posts.posts[l].dtype = TALLY_F32;
 		posts.posts[l].op = TALLY_AVG;
 	}
-	return train_share(train->comm, &posts);
+	err = train_share(train->comm, &posts);
+	*bad = posts.nonfinite_rank;
+	return err;
+}
+
+/*
+ * The gradients are worth nothing, on any rank: the next state is this one.  All ranks know, so all of
+ * them do the same.
+ */
+static void train_skip(struct train *train, float loss, bool new_epoch)
+{
+	const struct train_values *old = train->states[train->step % 2].values;
+	struct train_state *next = &train->states[(train->step + 1) % 2];
+
+	memcpy(next->values, old, sizeof(*old));
+	loss = isfinite(loss) ? loss : 0;
+	next->values->loss = new_epoch ? loss : old->loss + loss;
+	next->values->skipped++;
+	next->step = ++train->step;
 }
 
 /* Stochastic gradient descent with momentum, from one state to the next. */
@@ -79,6 +99,7 @@ static void train_update(struct train *train, float loss, bool new_epoch)
 		new->params[i] = old->params[i] - rate *new->velocity[i];
 	}
 	new->loss = new_epoch ? loss : old->loss + loss;
+	new->skipped = old->skipped;
 	next->step = ++train->step;
 }
 
@@ -89,7 +110,7 @@ int train_step(struct train *train)
 	uint32_t left = DIGITS_TRAIN - first;
 	uint32_t nr = left < train->options->batch ? left : train->options->batch;
 	float loss = 0;
-	int err = TALLY_OK;
+	int err = TALLY_OK, bad = -1;
 
 	/* A function of seed and epoch alone: a rank that joins later finds the same order. */
 	if (train->order_epoch != (int64_t)epoch) {
@@ -102,11 +123,19 @@ int train_step(struct train *train)
 		train->aborted = true;
 		tally_abort(train->comm);
 	}
+	if (train->options->inf_step == (int64_t)step && train->rank == train->options->inf_rank)
+		train->grads[MLP_PARAMS / 2] = INFINITY;
 	if (train->comm != NULL)
-		err = train_average(train, &loss);
-	if (err == TALLY_OK)
+		err = train_average(train, &loss, &bad);
+	if (err != TALLY_OK)
+		return err;
+	if (bad >= 0) {
+		train_report_skip(train, bad);
+		train_skip(train, loss, first == 0);
+	} else {
 		train_update(train, loss, first == 0);
-	return err;
+	}
+	return TALLY_OK;
 }
 
 /*

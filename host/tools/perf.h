@@ -13,23 +13,26 @@
 #define PERF_ROWS_MAX 1024 /* sizes of one run */
 #define PERF_THREADS_MAX 64
 #define PERF_SHIFTS 4096 /* places in a rank's data at which an operation may start */
-#define PERF_GUARD 16	 /* elements before and after dst that nothing may write */
+#define PERF_GUARD 16	 /* words of 4 bytes before and after dst that nothing may write */
+#define PERF_DTYPES 4
 
 enum perf_mode { PERF_OUT_OF_PLACE = 0, PERF_IN_PLACE = 1, PERF_NR_MODES = 2 };
 
 struct perf_options {
 	uint64_t min_bytes, max_bytes, step_bytes;
-	uint64_t step_factor; /* 0: step_bytes counts */
-	uint64_t counts[PERF_ROWS_MAX];
+	uint64_t step_factor;		/* 0: step_bytes counts */
+	uint64_t counts[PERF_ROWS_MAX]; /* in units */
+	uint32_t unit;			/* bytes; 0: counts are elements */
 	uint32_t nr_counts;
 	uint32_t iters, warmup_iters;
 	bool check;
 	bool mode_on[PERF_NR_MODES];
-	enum tally_dtype dtypes[2];
+	enum tally_dtype dtypes[PERF_DTYPES];
 	uint32_t nr_dtypes;
 	enum tally_op ops[4];
 	uint32_t nr_ops;
-	uint32_t nr_threads; /* 0: one rank, described by the environment */
+	enum tally_wire wire; /* TALLY_WIRE_DEFAULT: as the library is told */
+	uint32_t nr_threads;  /* 0: one rank, described by the environment */
 	uint64_t seed;
 	const char *json;    /* file name, NULL: none */
 	const char *timeout; /* seconds as text for the library, NULL: its own default */
@@ -41,6 +44,7 @@ struct perf_data {
 	enum tally_dtype dtype;
 	enum tally_op op;
 	int nr_ranks;
+	bool narrow; /* sums and averages travel as int16 */
 };
 
 struct perf_error {
@@ -89,9 +93,10 @@ struct perf_rank {
 	const struct perf_options *options;
 	tally_t *comm;
 	int rank, nr_ranks;
-	int32_t *src; /* max count + PERF_SHIFTS elements */
-	int32_t *dst; /* max count + 2 * PERF_GUARD elements */
-	uint64_t max_count;
+	enum tally_wire wire; /* of sums and averages of floats */
+	uint8_t *src;	      /* the largest size + PERF_SHIFTS elements */
+	uint8_t *dst;	      /* the largest size + 2 * PERF_GUARD words */
+	uint64_t max_bytes;
 	uint64_t operation; /* number of the next test operation */
 	uint64_t hash;
 	struct perf_totals totals;
@@ -106,19 +111,28 @@ struct perf_rank {
 /* perf_options.c: 0, 1 when there is nothing left to do (-h, -V), -1 after an error was printed. */
 int perf_options_parse(struct perf_options *options, int argc, char **argv);
 const char *perf_dtype_name(enum tally_dtype dtype);
+/* Elements of the i-th size. */
+uint64_t perf_options_count(const struct perf_options *options, uint32_t i, enum tally_dtype dtype);
 const char *perf_op_name(enum tally_op op);
 
 /* perf_data.c */
 uint64_t perf_data_shift(uint64_t seed, uint64_t operation);
+/* The bits of elements, one in each word whatever their size. */
 void perf_data_fill(const struct perf_data *data, int rank, uint64_t first, int32_t *out,
 		    uint64_t nr);
-uint64_t perf_data_hash(uint64_t hash, const int32_t *values, uint64_t nr);
+uint32_t perf_data_bytes(enum tally_dtype dtype); /* of an element */
+/* Words of bits to elements side by side, and back. */
+void perf_data_pack(enum tally_dtype dtype, void *out, const int32_t *values, uint64_t nr);
+void perf_data_unpack(enum tally_dtype dtype, int32_t *out, const void *elements, uint64_t nr);
+/* What the bits of a float mean. */
+float perf_data_float(enum tally_dtype dtype, int32_t bits);
+uint64_t perf_data_hash(uint64_t hash, const void *values, uint64_t bytes);
 
 /*
  * perf_check.c: compares count results with what the ranks' data, read from position shift on,
  * give.
  */
-void perf_check_results(const struct perf_data *data, uint64_t shift, const int32_t *got,
+void perf_check_results(const struct perf_data *data, uint64_t shift, const void *got,
 			uint64_t count, struct perf_error *error);
 
 /* perf_run.c: 0, or -1 after an error was printed. */

@@ -17,17 +17,19 @@ struct perf_block {
 	uint32_t wrapped[PERF_BLOCK]; /* int32 sum */
 };
 
-static float perf_float(int32_t bits)
-{
-	float value;
-
-	memcpy(&value, &bits, sizeof(value));
-	return value;
-}
-
 static double perf_number(enum tally_dtype dtype, int32_t bits)
 {
-	return dtype == TALLY_I32 ? (double)bits : (double)perf_float(bits);
+	return dtype == TALLY_I32 ? (double)bits : (double)perf_data_float(dtype, bits);
+}
+
+/* The biased exponent of float32, 0 for 0 and subnormals. */
+static uint32_t perf_exponent(double value)
+{
+	float single = (float)value;
+	uint32_t bits;
+
+	memcpy(&bits, &single, sizeof(bits));
+	return bits >> 23 & 0xff;
 }
 
 static void perf_block_add(struct perf_block *block, enum tally_dtype dtype, const int32_t *values)
@@ -43,7 +45,7 @@ static void perf_block_add(struct perf_block *block, enum tally_dtype dtype, con
 		if (value < block->smallest[i])
 			block->smallest[i] = value;
 		block->wrapped[i] += (uint32_t)values[i];
-		exponent = (uint32_t)values[i] >> 23 & 0xff;
+		exponent = perf_exponent(value);
 		if (exponent > block->exponent)
 			block->exponent = exponent;
 	}
@@ -72,32 +74,39 @@ static void perf_block_build(struct perf_block *block, const struct perf_data *d
 
 /*
  * Half a unit of the block's scale per rank: n * 2^-(k+1), k = 157 - E - ceil(log2 n) - (n >= 256).
- * The naive sum in double has an error of its own, hence a millionth more.
+ * As int16 k = 141 - E - ceil(log2 n), and what is largest may be a whole unit off.  The naive sum in
+ * double has an error of its own, hence a millionth more.
  */
-static double perf_block_bound(const struct perf_block *block, int nr_ranks)
+static double perf_block_bound(const struct perf_block *block, const struct perf_data *data)
 {
 	int log2 = 0, k;
 
-	while (INT64_C(1) << log2 < nr_ranks)
+	while (INT64_C(1) << log2 < data->nr_ranks)
 		log2++;
-	k = 157 - (int)block->exponent - log2 - (nr_ranks >= 256);
-	return ldexp(nr_ranks, -(k + 1)) * 1.000001;
+	if (data->narrow)
+		return ldexp(data->nr_ranks, (int)block->exponent + log2 - 141) * 1.000001;
+	k = 157 - (int)block->exponent - log2 - (data->nr_ranks >= 256);
+	return ldexp(data->nr_ranks, -(k + 1)) * 1.000001;
 }
 
-/* Returns how far off the result is. */
+/* The one rounding of the result: half an ulp, at the subnormals half the smallest number. */
+static double perf_rounding(enum tally_dtype dtype, double size)
+{
+	const double half = dtype == TALLY_F16 ? 0x1p-11 : dtype == TALLY_BF16 ? 0x1p-8 : 0x1p-24;
+	const double least = dtype == TALLY_F16 ? 0x1p-14 : 0x1p-126;
+
+	return (size > least ? size : least) * half;
+}
+
+/* Returns how far off the result is; bound is that of the sum alone. */
 static double perf_check_near(struct perf_error *error, double want, double got, double bound)
 {
 	double off = fabs(got - want);
-	double size = fabs(want) > fabs(got) ? fabs(want) : fabs(got);
 
 	if (!isfinite(got)) {
 		error->wrong++;
 		return 0; /* an error without a size */
 	}
-	/*
-	 * The one rounding of the result: half an ulp, at the subnormals half the smallest number.
-	 */
-	bound += size > 0x1p-126 ? size * 0x1p-24 : 0x1p-150;
 	if (!(off <= bound))
 		error->wrong++;
 	if (off / bound > error->max_share)
@@ -108,16 +117,18 @@ static double perf_check_near(struct perf_error *error, double want, double got,
 static void perf_check_float(const struct perf_data *data, const struct perf_block *block,
 			     const int32_t *got, struct perf_error *error)
 {
-	double bound = perf_block_bound(block, data->nr_ranks), value, off = 0, most = 0;
+	const double parts = data->op == TALLY_AVG ? data->nr_ranks : 1;
+	const double bound = perf_block_bound(block, data) / parts;
+	double value, want, off = 0, most = 0;
 	uint32_t i;
 
 	for (i = 0; i < block->nr; i++) {
-		value = perf_float(got[i]);
-		if (data->op == TALLY_SUM)
-			off = perf_check_near(error, block->sum[i], value, bound);
-		else if (data->op == TALLY_AVG)
-			off = perf_check_near(error, block->sum[i] / data->nr_ranks, value,
-					      bound / data->nr_ranks);
+		value = perf_number(data->dtype, got[i]);
+		want = block->sum[i] / parts;
+		if (data->op == TALLY_SUM || data->op == TALLY_AVG)
+			off = perf_check_near(error, want, value,
+					      bound + perf_rounding(data->dtype,
+								    fmax(fabs(want), fabs(value))));
 		else if (!(value ==
 			   (data->op == TALLY_MAX ? block->largest[i] : block->smallest[i])))
 			error->wrong++;
@@ -149,9 +160,11 @@ static void perf_check_int(const struct perf_data *data, const struct perf_block
 	}
 }
 
-void perf_check_results(const struct perf_data *data, uint64_t shift, const int32_t *got,
+void perf_check_results(const struct perf_data *data, uint64_t shift, const void *got,
 			uint64_t count, struct perf_error *error)
 {
+	const uint8_t *from = got;
+	int32_t values[PERF_BLOCK];
 	struct perf_block block;
 	uint64_t at;
 	uint32_t nr;
@@ -159,9 +172,10 @@ void perf_check_results(const struct perf_data *data, uint64_t shift, const int3
 	for (at = 0; at < count; at += nr) {
 		nr = count - at < PERF_BLOCK ? (uint32_t)(count - at) : PERF_BLOCK;
 		perf_block_build(&block, data, shift + at, nr);
-		if (data->dtype == TALLY_F32)
-			perf_check_float(data, &block, got + at, error);
+		perf_data_unpack(data->dtype, values, from + at * perf_data_bytes(data->dtype), nr);
+		if (data->dtype != TALLY_I32)
+			perf_check_float(data, &block, values, error);
 		else
-			perf_check_int(data, &block, got + at, error);
+			perf_check_int(data, &block, values, error);
 	}
 }

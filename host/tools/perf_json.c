@@ -27,7 +27,7 @@ static void perf_json_rows(FILE *file, const struct perf_rank *rank)
 		fprintf(file,
 			"%s\n  {\"size\": %" PRIu64 ", \"count\": %" PRIu64
 			", \"type\": \"%s\", \"redop\": \"%s\"",
-			i != 0 ? "," : "", row->count * sizeof(int32_t), row->count,
+			i != 0 ? "," : "", row->count * perf_data_bytes(row->dtype), row->count,
 			perf_dtype_name(row->dtype), perf_op_name(row->op));
 		for (mode = 0; mode < PERF_NR_MODES; mode++)
 			if (rank->options->mode_on[mode])
@@ -77,9 +77,10 @@ int perf_json_write(const struct perf_rank *rank, const struct perf_summary *sum
 		fprintf(file,
 			"{\"tool\": \"tally-perf\", \"version\": \"%s\", \"ranks\": %d, \"iters\": "
 			"%" PRIu32 ", \"warmup_iters\": %" PRIu32
-			", \"check\": %s, \"seed\": %" PRIu64 ",\n",
+			", \"check\": %s, \"seed\": %" PRIu64 ", \"wire\": \"%s\",\n",
 			tally_version(), rank->nr_ranks, options->iters, options->warmup_iters,
-			options->check ? "true" : "false", options->seed);
+			options->check ? "true" : "false", options->seed,
+			rank->wire == TALLY_WIRE_INT16 ? "int16" : "int32");
 		perf_json_rows(file, rank);
 		perf_json_summary(file, summary, options->check);
 		fputs("}\n", file);

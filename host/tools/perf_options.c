@@ -10,7 +10,7 @@
 #define PERF_BYTES_MAX (UINT64_C(1) << 40)
 #define PERF_DEFAULT_MAX (UINT64_C(16) << 20)
 
-enum { OPT_SIZES = 256, OPT_COUNTS, OPT_INPLACE, OPT_SEED };
+enum { OPT_SIZES = 256, OPT_COUNTS, OPT_INPLACE, OPT_SEED, OPT_WIRE };
 
 static const struct option perf_longopts[] = {
 	{ "minbytes", required_argument, NULL, 'b' },
@@ -21,6 +21,8 @@ static const struct option perf_longopts[] = {
 	{ "warmup_iters", required_argument, NULL, 'w' },
 	{ "check", required_argument, NULL, 'c' },
 	{ "datatype", required_argument, NULL, 'd' },
+	{ "dtype", required_argument, NULL, 'd' },
+	{ "wire", required_argument, NULL, OPT_WIRE },
 	{ "op", required_argument, NULL, 'o' },
 	{ "nthreads", required_argument, NULL, 't' },
 	{ "json", required_argument, NULL, 'J' },
@@ -48,7 +50,9 @@ static const char perf_usage[] =
 	"  -n, --iters N            timed operations per size and mode (20)\n"
 	"  -w, --warmup_iters N     operations before them that are not timed (1)\n"
 	"  -c, --check 0|1          check and hash the results (1); 0 measures back to back\n"
-	"  -d, --datatype TYPE      float32 (float), int32 (int) or all (float32)\n"
+	"  -d, --datatype TYPE      float32 (float, f32), float16 (half, f16), bfloat16 (bf16),\n"
+	"                           int32 (int, i32) or all (float32); --dtype is the same\n"
+	"      --wire int32|int16   as what sums and averages of floats travel (as TALLY_WIRE)\n"
 	"  -o, --op OP              sum, avg, max, min or all (sum)\n"
 	"      --inplace 0|1|both   out of place, in place, or both (both)\n"
 	"  -t, --nthreads N         N ranks as threads of this process, over the switch inside it,\n"
@@ -135,19 +139,20 @@ static int perf_take_u32(const char *option, const char *text, const uint64_t ra
 }
 
 static int perf_take_list(struct perf_options *options, const char *option, const char *text,
-			  uint64_t unit)
+			  uint32_t unit)
 {
 	const char *at = text;
 	uint64_t value;
 
 	options->nr_counts = 0;
+	options->unit = unit;
 	for (;;) {
 		if (perf_parse_size(at, &at, &value) != 0 || (*at != ',' && *at != '\0'))
 			return perf_bad(option, text,
 					"sizes separated by commas, such as 4,64K,16M");
 		if (options->nr_counts == PERF_ROWS_MAX)
 			return perf_bad(option, text, "at most 1024 sizes");
-		options->counts[options->nr_counts++] = value / unit;
+		options->counts[options->nr_counts++] = value;
 		if (*at++ == '\0')
 			return 0;
 	}
@@ -155,15 +160,39 @@ static int perf_take_list(struct perf_options *options, const char *option, cons
 
 static int perf_take_dtype(struct perf_options *options, const char *text)
 {
-	bool all = strcmp(text, "all") == 0;
+	static const struct {
+		enum tally_dtype dtype;
+		const char *names[3];
+	} dtypes[PERF_DTYPES] = {
+		{ TALLY_F32, { "float32", "float", "f32" } },
+		{ TALLY_F16, { "float16", "half", "f16" } },
+		{ TALLY_BF16, { "bfloat16", "bf16", "bf16" } },
+		{ TALLY_I32, { "int32", "int", "i32" } },
+	};
+	bool taken;
+	uint32_t i, n;
 
 	options->nr_dtypes = 0;
-	if (all || strcmp(text, "float32") == 0 || strcmp(text, "float") == 0)
-		options->dtypes[options->nr_dtypes++] = TALLY_F32;
-	if (all || strcmp(text, "int32") == 0 || strcmp(text, "int") == 0)
-		options->dtypes[options->nr_dtypes++] = TALLY_I32;
+	for (i = 0; i < PERF_DTYPES; i++) {
+		taken = strcmp(text, "all") == 0;
+		for (n = 0; n < 3; n++)
+			taken = taken || strcmp(text, dtypes[i].names[n]) == 0;
+		if (taken)
+			options->dtypes[options->nr_dtypes++] = dtypes[i].dtype;
+	}
 	if (options->nr_dtypes == 0)
-		return perf_bad("datatype", text, "float32, int32 or all");
+		return perf_bad("datatype", text, "float32, float16, bfloat16, int32 or all");
+	return 0;
+}
+
+static int perf_take_wire(struct perf_options *options, const char *text)
+{
+	if (strcmp(text, "int32") == 0)
+		options->wire = TALLY_WIRE_INT32;
+	else if (strcmp(text, "int16") == 0)
+		options->wire = TALLY_WIRE_INT16;
+	else
+		return perf_bad("wire", text, "int32 or int16");
 	return 0;
 }
 
@@ -233,13 +262,15 @@ static int perf_take(struct perf_options *options, int opt, const char *text)
 			return -1;
 		return options->step_bytes != 0 ? 0 : perf_bad("stepbytes", text, "1 or more");
 	case OPT_SIZES:
-		return perf_take_list(options, "sizes", text, sizeof(int32_t));
+		return perf_take_list(options, "sizes", text, 1);
 	case OPT_COUNTS:
-		return perf_take_list(options, "counts", text, 1);
+		return perf_take_list(options, "counts", text, 0);
 	case 'd':
 		return perf_take_dtype(options, text);
 	case 'o':
 		return perf_take_op(options, text);
+	case OPT_WIRE:
+		return perf_take_wire(options, text);
 	case OPT_INPLACE:
 		return perf_take_inplace(options, text);
 	case 'J':
@@ -273,7 +304,7 @@ static int perf_options_range(struct perf_options *options)
 		return -1;
 	}
 	while (bytes <= options->max_bytes) {
-		count = bytes / sizeof(int32_t);
+		count = bytes / options->unit;
 		if (options->nr_counts == 0 || options->counts[options->nr_counts - 1] != count) {
 			if (options->nr_counts == PERF_ROWS_MAX) {
 				fprintf(stderr,
@@ -287,9 +318,24 @@ static int perf_options_range(struct perf_options *options)
 		if (options->step_factor == 0)
 			bytes += options->step_bytes;
 		else
-			bytes = bytes == 0 ? sizeof(int32_t) : bytes * options->step_factor;
+			bytes = bytes == 0 ? options->unit : bytes * options->step_factor;
 	}
 	return 0;
+}
+
+/* Sizes are kept in elements of the smallest type there is. */
+static void perf_options_units(struct perf_options *options)
+{
+	uint32_t unit = sizeof(int32_t), i;
+
+	if (options->nr_counts != 0 && options->unit == 0)
+		return;
+	for (i = 0; i < options->nr_dtypes; i++)
+		if (perf_data_bytes(options->dtypes[i]) < unit)
+			unit = perf_data_bytes(options->dtypes[i]);
+	options->unit = unit;
+	for (i = 0; i < options->nr_counts; i++)
+		options->counts[i] /= unit;
 }
 
 static int perf_options_finish(struct perf_options *options)
@@ -300,9 +346,17 @@ static int perf_options_finish(struct perf_options *options)
 	}
 	if (options->step_factor == 0 && options->step_bytes == 0)
 		options->step_factor = 2;
+	perf_options_units(options);
 	if (options->nr_counts == 0 && perf_options_range(options) != 0)
 		return -1;
 	return 0;
+}
+
+uint64_t perf_options_count(const struct perf_options *options, uint32_t i, enum tally_dtype dtype)
+{
+	if (options->unit == 0)
+		return options->counts[i];
+	return options->counts[i] * options->unit / perf_data_bytes(dtype);
 }
 
 int perf_options_parse(struct perf_options *options, int argc, char **argv)
@@ -339,7 +393,17 @@ int perf_options_parse(struct perf_options *options, int argc, char **argv)
 
 const char *perf_dtype_name(enum tally_dtype dtype)
 {
-	return dtype == TALLY_I32 ? "int32" : "float";
+	switch (dtype) {
+	case TALLY_F32:
+		return "float";
+	case TALLY_F16:
+		return "half";
+	case TALLY_BF16:
+		return "bfloat16";
+	case TALLY_I32:
+		return "int32";
+	}
+	return "?";
 }
 
 const char *perf_op_name(enum tally_op op)

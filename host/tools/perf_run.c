@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define PERF_CANARY 0x5ca1ab1e
+#define PERF_GUARD_BYTES (PERF_GUARD * sizeof(int32_t))
 
 volatile int perf_interrupted;
 
@@ -99,7 +100,7 @@ static int perf_operate(struct perf_rank *rank, const struct tally_args *args, u
 		return -1;
 	totals->cpu_ns += cpu;
 	totals->time_ns += *time_ns;
-	totals->bytes += args->count * sizeof(int32_t);
+	totals->bytes += args->count * perf_data_bytes(args->dtype);
 	totals->wait_ns += result.wait_ns;
 	totals->wire_ns += result.wire_ns;
 	totals->retransmit_ns += result.retransmit_ns;
@@ -107,31 +108,63 @@ static int perf_operate(struct perf_rank *rank, const struct tally_args *args, u
 	return 0;
 }
 
+static bool perf_guard_broken(const uint8_t *guard, uint64_t i)
+{
+	int32_t word;
+
+	memcpy(&word, guard + i * sizeof(word), sizeof(word));
+	return word != PERF_CANARY;
+}
+
 /* Nothing may write beside dst, nor into the source of an operation that is not in place. */
 static uint64_t perf_count_overwritten(const struct perf_rank *rank, const struct perf_data *data,
 				       uint64_t count, uint64_t shift)
 {
-	const int32_t *after = rank->dst + PERF_GUARD + count;
-	int32_t want[1024];
+	const uint32_t bytes = perf_data_bytes(data->dtype);
+	const uint8_t *after = rank->dst + PERF_GUARD_BYTES + count * bytes;
+	int32_t want[1024], have[1024];
 	uint64_t wrong = 0, at, nr, i;
 
 	for (i = 0; i < PERF_GUARD; i++)
-		wrong += (rank->dst[i] != PERF_CANARY) + (after[i] != PERF_CANARY);
+		wrong += perf_guard_broken(rank->dst, i) + perf_guard_broken(after, i);
 	for (at = 0; at < count; at += nr) {
 		nr = count - at < 1024 ? count - at : 1024;
 		perf_data_fill(data, rank->rank, shift + at, want, nr);
+		perf_data_unpack(data->dtype, have, rank->src + (shift + at) * bytes, nr);
 		for (i = 0; i < nr; i++)
-			wrong += rank->src[shift + at + i] != want[i];
+			wrong += have[i] != want[i];
 	}
 	return wrong;
 }
 
-static void perf_guard_set(struct perf_rank *rank, uint64_t count)
+static void perf_guard_set(struct perf_rank *rank, uint64_t bytes)
 {
+	const int32_t canary = PERF_CANARY;
+	uint8_t *before = rank->dst, *after = rank->dst + PERF_GUARD_BYTES + bytes;
 	uint32_t i;
 
-	for (i = 0; i < PERF_GUARD; i++)
-		rank->dst[i] = rank->dst[PERF_GUARD + count + i] = PERF_CANARY;
+	for (i = 0; i < PERF_GUARD; i++) {
+		memcpy(before + i * sizeof(canary), &canary, sizeof(canary));
+		memcpy(after + i * sizeof(canary), &canary, sizeof(canary));
+	}
+}
+
+/* What travels as int32 or int16 as one likes. */
+static bool perf_is_scaled(enum tally_dtype dtype, enum tally_op op)
+{
+	return dtype != TALLY_I32 && (op == TALLY_SUM || op == TALLY_AVG);
+}
+
+static struct perf_data perf_data_of(const struct perf_rank *rank, enum tally_dtype dtype,
+				     enum tally_op op)
+{
+	return (struct perf_data){
+		.seed = rank->options->seed,
+		.dtype = dtype,
+		.op = op,
+		.nr_ranks = rank->nr_ranks,
+		.narrow = rank->wire == TALLY_WIRE_INT16 && perf_is_scaled(dtype, op),
+	};
 }
 
 /* Iteration i of a size and mode, i < 0: a warm-up.  Adds to *time_ns if timed. */
@@ -139,20 +172,23 @@ static int perf_iterate(struct perf_rank *rank, const struct perf_row *row, enum
 			int64_t i, struct perf_error *error)
 {
 	const struct perf_options *options = rank->options;
-	const struct perf_data data = { options->seed, row->dtype, row->op, rank->nr_ranks };
+	const struct perf_data data = perf_data_of(rank, row->dtype, row->op);
+	const uint32_t bytes = perf_data_bytes(row->dtype);
 	uint64_t shift = perf_data_shift(options->seed, rank->operation++), time_ns;
-	int32_t *dst = rank->dst + PERF_GUARD;
+	uint8_t *dst = rank->dst + PERF_GUARD_BYTES;
 	struct tally_args args = { .size = sizeof(args), .dtype = row->dtype, .op = row->op };
 	struct perf_totals totals = rank->totals;
 
 	/* Unchecked runs are for speed: no source off its cache line. */
 	if (!options->check)
-		shift &= ~UINT64_C(15);
+		shift &= ~UINT64_C(31);
 	if (mode == PERF_IN_PLACE)
-		memcpy(dst, rank->src + shift, row->count * sizeof(*dst));
-	args.src = mode == PERF_IN_PLACE ? dst : rank->src + shift;
+		memcpy(dst, rank->src + shift * bytes, row->count * bytes);
+	args.src = mode == PERF_IN_PLACE ? dst : rank->src + shift * bytes;
 	args.dst = dst;
 	args.count = row->count;
+	if (perf_is_scaled(row->dtype, row->op))
+		args.wire = rank->wire;
 	if ((options->check || mode == PERF_IN_PLACE) && perf_barrier(rank) != 0)
 		return -1;
 	if (perf_operate(rank, &args, &time_ns) != 0)
@@ -161,7 +197,7 @@ static int perf_iterate(struct perf_rank *rank, const struct perf_row *row, enum
 		rank->totals = totals;
 	if (!options->check)
 		return 0;
-	rank->hash = perf_data_hash(rank->hash, dst, row->count);
+	rank->hash = perf_data_hash(rank->hash, dst, row->count * bytes);
 	if (i == 0 || i == (int64_t)options->iters - 1) {
 		perf_check_results(&data, shift, dst, row->count, error);
 		error->wrong += perf_count_overwritten(rank, &data, row->count, shift);
@@ -175,7 +211,7 @@ static int perf_run_mode(struct perf_rank *rank, struct perf_row *row, enum perf
 	uint64_t time_ns = 0, delay_ns = 0, start_ns = 0;
 	int64_t i, warmup = rank->options->warmup_iters;
 
-	perf_guard_set(rank, row->count);
+	perf_guard_set(rank, row->count * perf_data_bytes(row->dtype));
 	for (i = -warmup; i < (int64_t)rank->options->iters; i++) {
 		if (i == 0) {
 			time_ns = rank->totals.time_ns;
@@ -197,7 +233,7 @@ static int perf_run_mode(struct perf_rank *rank, struct perf_row *row, enum perf
 
 static void perf_count_speed(struct perf_rank *rank, struct perf_row *row)
 {
-	double bytes = (double)(row->count * sizeof(int32_t));
+	double bytes = (double)(row->count * perf_data_bytes(row->dtype));
 	int mode, n = rank->nr_ranks;
 
 	for (mode = 0; mode < PERF_NR_MODES; mode++) {
@@ -237,17 +273,32 @@ static int perf_run_rows(struct perf_rank *rank, enum tally_dtype dtype, enum ta
 	uint32_t i;
 
 	for (i = 0; i < options->nr_counts && !rank->interrupted; i++) {
-		row = (struct perf_row){ options->counts[i], .dtype = dtype, .op = op };
+		row = (struct perf_row){ perf_options_count(options, i, dtype), .dtype = dtype,
+					 .op = op };
 		if (perf_run_row(rank, &row) != 0)
 			return -1;
 	}
 	return 0;
 }
 
+static void perf_fill_src(struct perf_rank *rank, enum tally_dtype dtype)
+{
+	const struct perf_data data = perf_data_of(rank, dtype, TALLY_SUM);
+	const uint32_t bytes = perf_data_bytes(dtype);
+	const uint64_t count = rank->max_bytes / bytes + PERF_SHIFTS;
+	int32_t values[1024];
+	uint64_t at, nr;
+
+	for (at = 0; at < count; at += nr) {
+		nr = count - at < 1024 ? count - at : 1024;
+		perf_data_fill(&data, rank->rank, at, values, nr);
+		perf_data_pack(dtype, rank->src + at * bytes, values, nr);
+	}
+}
+
 static int perf_run_all(struct perf_rank *rank)
 {
 	const struct perf_options *options = rank->options;
-	struct perf_data data = { options->seed, TALLY_F32, TALLY_SUM, rank->nr_ranks };
 	struct perf_summary summary = { 0 };
 	uint32_t d, o;
 	int err;
@@ -255,10 +306,9 @@ static int perf_run_all(struct perf_rank *rank)
 	if (rank->rank == 0)
 		perf_table_head(rank);
 	for (d = 0; d < options->nr_dtypes; d++) {
-		data.dtype = options->dtypes[d];
-		perf_data_fill(&data, rank->rank, 0, rank->src, rank->max_count + PERF_SHIFTS);
+		perf_fill_src(rank, options->dtypes[d]);
 		for (o = 0; o < options->nr_ops; o++)
-			if (perf_run_rows(rank, data.dtype, options->ops[o]) != 0)
+			if (perf_run_rows(rank, options->dtypes[d], options->ops[o]) != 0)
 				return -1;
 	}
 	err = perf_share_summary(rank, &summary);
@@ -276,19 +326,30 @@ static int perf_run_all(struct perf_rank *rank)
 	return summary.wrong != 0 || summary.interrupted ? -1 : 0;
 }
 
+static uint64_t perf_max_bytes(const struct perf_options *options)
+{
+	uint64_t most = 0, bytes;
+	uint32_t d, i;
+
+	for (d = 0; d < options->nr_dtypes; d++)
+		for (i = 0; i < options->nr_counts; i++) {
+			bytes = perf_options_count(options, i, options->dtypes[d]) *
+				perf_data_bytes(options->dtypes[d]);
+			most = bytes > most ? bytes : most;
+		}
+	return most;
+}
+
 int perf_run_rank(struct perf_rank *rank)
 {
 	const struct perf_options *options = rank->options;
-	uint64_t i;
 	int err = -1;
 
 	rank->rank = tally_rank(rank->comm);
 	rank->nr_ranks = tally_size(rank->comm);
-	for (i = 0; i < options->nr_counts; i++)
-		if (options->counts[i] > rank->max_count)
-			rank->max_count = options->counts[i];
-	rank->src = malloc((rank->max_count + PERF_SHIFTS) * sizeof(*rank->src));
-	rank->dst = calloc(rank->max_count + 2 * PERF_GUARD, sizeof(*rank->dst));
+	rank->max_bytes = perf_max_bytes(options);
+	rank->src = malloc(rank->max_bytes + PERF_SHIFTS * sizeof(int32_t));
+	rank->dst = calloc(1, rank->max_bytes + 2 * PERF_GUARD_BYTES);
 	rank->rows = calloc((size_t)options->nr_counts * options->nr_dtypes * options->nr_ops,
 			    sizeof(*rank->rows));
 	if (rank->src == NULL || rank->dst == NULL || rank->rows == NULL)

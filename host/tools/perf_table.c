@@ -17,10 +17,33 @@ static const char perf_titles[] =
 	"#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            "
 	" (us)  (GB/s)  (GB/s)         \n";
 
+static void perf_table_bound(const struct perf_rank *rank)
+{
+	const struct perf_options *options = rank->options;
+	bool halves = false;
+	uint32_t i;
+
+	for (i = 0; i < options->nr_dtypes; i++)
+		halves = halves || perf_data_bytes(options->dtypes[i]) == 2;
+	printf("# #wrong counts float results with |error| > %s + 2^-24 |result|, k = %s,\n",
+	       rank->wire == TALLY_WIRE_INT16 ? "n * 2^-k" : "n * 2^-(k+1)",
+	       rank->wire == TALLY_WIRE_INT16 ? "141 - E - ceil(log2 n) (int16 on the wire)"
+					      : "157 - E - ceil(log2 n) - (n >= 256)");
+	if (halves)
+		puts("# half 2^-11 |result|, bfloat16 2^-8 |result|,");
+	fputs("# E the exponent of the block's largest value (an average: first term / n);"
+	      " max, min and int32 are exact;\n"
+	      "# checked: the first and the last timed operation of each size, on every "
+	      "rank\n",
+	      stdout);
+}
+
 void perf_table_head(const struct perf_rank *rank)
 {
 	const struct perf_options *options = rank->options;
 	struct tally_stats stats = { .size = sizeof(stats) };
+	const uint32_t unit = options->unit != 0 ? options->unit
+						 : perf_data_bytes(options->dtypes[0]);
 	uint64_t least = UINT64_MAX, most = 0;
 	uint32_t i;
 
@@ -30,21 +53,14 @@ void perf_table_head(const struct perf_rank *rank)
 	}
 	printf("# tally-perf %s  ranks %d  minBytes %" PRIu64 " maxBytes %" PRIu64 " sizes %" PRIu32
 	       " warmup iters: %" PRIu32 " iters: %" PRIu32 " validation: %d seed: %" PRIu64 "\n",
-	       tally_version(), rank->nr_ranks, least * sizeof(int32_t), most * sizeof(int32_t),
-	       options->nr_counts, options->warmup_iters, options->iters, options->check,
-	       options->seed);
+	       tally_version(), rank->nr_ranks, least * unit, most * unit, options->nr_counts,
+	       options->warmup_iters, options->iters, options->check, options->seed);
 	if (tally_get_stats(rank->comm, &stats) == TALLY_OK)
 		printf("# chunks of %" PRIu32 " B, %" PRIu32 " slots; %" PRIu32
 		       " in flight at first\n",
 		       stats.chunk, stats.slots, stats.window);
 	if (options->check)
-		fputs("# #wrong counts float results with |error| > n * 2^-(k+1) + 2^-24 |result|,"
-		      " k = 157 - E - ceil(log2 n) - (n >= 256),\n"
-		      "# E the exponent of the block's largest value (an average: first term / n);"
-		      " max, min and int32 are exact;\n"
-		      "# checked: the first and the last timed operation of each size, on every "
-		      "rank\n",
-		      stdout);
+		perf_table_bound(rank);
 	fputs(perf_titles, stdout);
 	fflush(stdout);
 }
@@ -69,7 +85,7 @@ void perf_table_row(const struct perf_options *options, const struct perf_row *r
 	char time[PERF_TEXT], algbw[PERF_TEXT], busbw[PERF_TEXT];
 	int mode;
 
-	printf("%12li  %12li  %8s  %6s  %6s", (long)(row->count * sizeof(int32_t)),
+	printf("%12li  %12li  %8s  %6s  %6s", (long)(row->count * perf_data_bytes(row->dtype)),
 	       (long)row->count, perf_dtype_name(row->dtype), perf_op_name(row->op), "-1");
 	for (mode = 0; mode < PERF_NR_MODES; mode++) {
 		if (!options->mode_on[mode]) {

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "host/config.h"
+
 struct perf_thread {
 	const struct perf_options *options;
 	int rank; /* -1: as the environment says */
@@ -62,7 +64,20 @@ static int perf_config_thread(tally_config_t *config, const struct perf_thread *
 	return err == TALLY_OK ? tally_config_set(config, "job", "tally-perf") : err;
 }
 
-static int perf_open(tally_t **comm, const struct perf_thread *thread)
+/* What sums of floats travel as, unless the command line says so: what the library was told, by whomever. */
+static enum tally_wire perf_wire(const struct perf_options *options, const tally_config_t *config)
+{
+	struct config_error error;
+	struct config values;
+
+	if (options->wire != TALLY_WIRE_DEFAULT)
+		return options->wire;
+	if (config_resolve(&values, config, &error) == 0 && values.wire == CONFIG_INT16)
+		return TALLY_WIRE_INT16;
+	return TALLY_WIRE_INT32;
+}
+
+static int perf_open(struct perf_rank *rank, const struct perf_thread *thread)
 {
 	tally_config_t *config = NULL;
 	int err = tally_config_new(&config);
@@ -72,7 +87,9 @@ static int perf_open(tally_t **comm, const struct perf_thread *thread)
 	if (err == TALLY_OK && thread->rank >= 0)
 		err = perf_config_thread(config, thread);
 	if (err == TALLY_OK)
-		err = tally_open(comm, config);
+		err = tally_open(&rank->comm, config);
+	if (err == TALLY_OK)
+		rank->wire = perf_wire(thread->options, config);
 	tally_config_free(config);
 	return err;
 }
@@ -83,7 +100,7 @@ static void *perf_thread_run(void *arg)
 	struct perf_rank rank = { .options = thread->options };
 	const char *name = getenv("TALLY_RANK");
 	const char *text;
-	int err = perf_open(&rank.comm, thread);
+	int err = perf_open(&rank, thread);
 
 	thread->result = -1;
 	if (err == TALLY_OK) {

@@ -60,8 +60,12 @@ static void counted(struct fuzz_host *h, const struct coll_chunk *chunk, const u
 	uint32_t sums[2] = { 0, 0 };
 
 	for (uint32_t i = 0; i < chunk->count; i++) {
-		sums[0] += wire_get32(payload + 4 * i);
-		sums[1] += i * wire_get32(payload + 4 * i);
+		uint32_t word = chunk->kind == WIRE_ADD16
+					? (uint32_t)(int16_t)wire_get16(payload + 2 * i)
+					: wire_get32(payload + 4 * i);
+
+		sums[0] += word;
+		sums[1] += i * word;
 	}
 	coll_count(h->coll, chunk, sums);
 }
@@ -148,9 +152,11 @@ static void answer(struct fuzz_host *h, const struct coll_chunk *chunk, struct f
 		memcpy(buf + WIRE_HEADER, chunk->e, chunk->len);
 	else if (chunk->close)
 		coll_close(h->coll, chunk, buf + WIRE_HEADER);
-	for (uint32_t i = 0; chunk->lane == COLL_D && chunk->kind == WIRE_ADD32 && i < chunk->count;
-	     i++)
-		wire_put32(buf + WIRE_HEADER + 4 * i, value(chunk->first + i));
+	for (uint32_t i = 0; chunk->lane == COLL_D && i < chunk->count; i++)
+		if (chunk->kind == WIRE_ADD32)
+			wire_put32(buf + WIRE_HEADER + 4 * i, value(chunk->first + i));
+		else
+			wire_put16(buf + WIRE_HEADER + 2 * i, (uint16_t)value(chunk->first + i));
 	if (chunk->counted)
 		counted(h, chunk, buf + WIRE_HEADER);
 	wire_build(buf, &msg);
@@ -169,13 +175,13 @@ static void answer(struct fuzz_host *h, const struct coll_chunk *chunk, struct f
 
 static void post(struct fuzz_host *h, struct fuzz_bytes *bytes)
 {
-	unsigned form = fuzz_u8(bytes) % 3, count = fuzz_u16(bytes);
+	unsigned what = fuzz_u8(bytes), form = what % 3, count = fuzz_u16(bytes);
 	struct coll_args args = { .desc = { .count = count, .world = WORLD },
 				  .form = (uint8_t)form,
-				  .kind = form == COLL_RAW ? WIRE_ADD16 : WIRE_ADD32,
-				  .width = form == COLL_OPEN  ? 0
-					   : form == COLL_RAW ? 2
-							      : 4 };
+				  .kind = what / 3 % 2 ? WIRE_ADD16 : WIRE_ADD32,
+				  .width = form == COLL_OPEN ? 0
+					   : what / 3 % 2    ? 2
+							     : 4 };
 	uint32_t p = h->p;
 	uint64_t per, segments = 1;
 	int op;
@@ -189,7 +195,7 @@ static void post(struct fuzz_host *h, struct fuzz_bytes *bytes)
 	if (form == COLL_FLOAT)
 		segments = (count + 128 * p - 1) / (128 * p);
 	h->left[op] = segments + (form == COLL_OPEN ? 0 : (count + per - 1) / per);
-	h->left[op] += h->check && form == COLL_FLOAT;
+	h->left[op] += h->check && form != COLL_OPEN;
 }
 
 static void output(struct fuzz_host *h, struct fuzz_bytes *bytes)

@@ -141,6 +141,14 @@ def combine_words(kind, mine, theirs):
     return struct.pack(form, *[(s + top) % (2 * top) - top for s in sums]), False
 
 
+def close_payload(width, words):
+    """What the CLOSE chunk of a sum says: of words as they are sent, width bytes each, with CHECK."""
+    values = struct.unpack(">%d%s" % (len(words) // width, "h" if width == 2 else "i"), words)
+    plain = sum(values) & 0xffffffff
+    weighted = sum((2 * i + 1) * value for i, value in enumerate(values)) & 0xffffffff
+    return struct.pack(">II", plain, weighted).ljust(32, b"\0")
+
+
 def split_seal(head):
     """Takes a seal off the payload; whether there was none, or a right one."""
     size = len(head.payload)

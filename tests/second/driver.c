@@ -9,9 +9,10 @@
  *	start NOW_NS WALL_MS			a switch that knows nothing
  *	packet NOW_NS WALL_MS IP PORT HEX	a UDP payload and who sent it
  *	gone NOW_NS WALL_MS IP PORT		an ICMP port-unreachable about that address
+ *	close WIDTH P HEX			words of a sum as a host sends them, without padding
  *
  * and answers each with the name of the counter it fell under, a line "> IP PORT HEX" for each
- * packet that goes out, and a line ".".
+ * packet that goes out, and a line "."; close with the payload of CLOSE as if it were a packet.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -19,9 +20,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/core/coll.h"
+#include "host/quantizer.h"
 #include "switch/core/pipe.h"
 
-enum { ROOM = 3 * WIRE_MSG_MAX, LINE = 2 * ROOM + 256, HEX = 16 };
+enum { ROOM = 3 * WIRE_MSG_MAX, LINE = 2 * ROOM + 256, HEX = 16, SLOTS = 64, BURST = 16 };
 
 struct driver {
 	struct pipe_params params;
@@ -107,14 +110,98 @@ static void driver_packet(struct driver *driver, const struct pipe_time *now,
 	print_outcome(driver, pkt.counter);
 }
 
+/* --- CLOSE, as a rank of one makes it ------------------------------------------------------------ */
+
+static struct coll *coll_of(uint16_t p)
+{
+	const struct coll_params params = {
+		.slots = SLOTS, .p = p, .rto_min_ns = 1000000, .rto_max_ns = 1000000
+	};
+	const struct coll_epoch epoch = { .epoch = 1, .slots = SLOTS, .p = p, .check = true };
+	void *mem = aligned_alloc(64, (coll_size(&params) + 63) / 64 * 64);
+	struct coll *coll = mem ? coll_init(mem, &params) : NULL;
+
+	if (coll)
+		coll_begin(coll, &epoch);
+	return coll;
+}
+
+/* Sends a chunk and takes it back as the result; the payload of CLOSE is printed. */
+static void close_chunk(struct coll *coll, const struct coll_chunk *chunk, const uint8_t *words,
+			unsigned width)
+{
+	const struct quantizer quantizer = { .ops = quant_select(NULL), .world = 1 };
+	uint8_t payload[WIRE_P_MAX] = { 0 };
+	struct wire_msg msg = { .kind = chunk->kind,
+				.epoch = 1,
+				.slot = chunk->slot,
+				.round = chunk->round,
+				.desc = chunk->desc,
+				.len = chunk->len,
+				.sealed = true,
+				.payload = payload };
+	struct coll_chunk taken;
+	uint32_t sums[2];
+
+	if (chunk->lane == COLL_E)
+		memcpy(payload, chunk->e, chunk->len);
+	else if (chunk->close)
+		coll_close(coll, chunk, payload);
+	else
+		memcpy(payload, words + chunk->first * width, (size_t)chunk->count * width);
+	if (chunk->counted) {
+		quantizer_sum(&quantizer, chunk, payload, sums);
+		coll_count(coll, chunk, sums);
+	}
+	if (chunk->close)
+		print_packet(&(struct flow){ .udp_port = chunk->kind }, payload, chunk->len);
+	if (coll_input(coll, &msg, &taken, 0) == COLL_TAKEN_D && taken.counted) {
+		quantizer_sum(&quantizer, &taken, payload, sums);
+		coll_count(coll, &taken, sums);
+	}
+}
+
+static bool driver_close(struct driver *driver, unsigned width, uint16_t p, const char *hex)
+{
+	const size_t bytes = parse_hex(hex, driver->data, ROOM);
+	const struct coll_args args = {
+		.desc = { .count = bytes / width, .collective = WIRE_ALLREDUCE, .world = 1 },
+		.form = width == 2 ? COLL_FLOAT : COLL_RAW,
+		.kind = width == 2 ? WIRE_ADD16 : WIRE_ADD32,
+		.width = (uint8_t)width,
+	};
+	struct coll *coll = coll_of(p);
+	struct coll_chunk chunks[BURST];
+	bool verified = false;
+	unsigned nr = 1;
+
+	if (!coll)
+		return false;
+	coll_start(coll, &args);
+	while (nr) {
+		nr = coll_output(coll, chunks, BURST, 0);
+		for (unsigned i = 0; i < nr; i++)
+			close_chunk(coll, &chunks[i], driver->data, width);
+	}
+	if (coll_finish(coll) == 0)
+		verified = coll_verified(coll, 0);
+	free(coll);
+	return verified && puts(".") >= 0;
+}
+
 /* False: not a line of ours. */
 static bool driver_line(struct driver *driver)
 {
 	char word[8] = "";
 	struct pipe_time now;
 	struct flow from = { .port = 0 };
+	unsigned width;
+	uint16_t p;
 	int at = 0, nr;
 
+	driver->line[strcspn(driver->line, "\n")] = '\0';
+	if (sscanf(driver->line, "close %u %" SCNu16 " %n", &width, &p, &at) == 2)
+		return driver_close(driver, width, p, driver->line + at);
 	nr = sscanf(driver->line, "%7s %" SCNu64 " %" SCNu64 " %" SCNu32 " %" SCNu16 " %n", word,
 		    &now.now_ns, &now.wall_ms, &from.ip, &from.udp_port, &at);
 	if (nr >= 3 && strcmp(word, "start") == 0)
@@ -127,7 +214,6 @@ static bool driver_line(struct driver *driver)
 	}
 	if (strcmp(word, "packet") != 0)
 		return false;
-	driver->line[strcspn(driver->line, "\n")] = '\0';
 	driver_packet(driver, &now, &from, driver->line + at);
 	return true;
 }

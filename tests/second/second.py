@@ -133,19 +133,64 @@ def run(path, packets, first):
     return total, counts
 
 
+def split(words, p):
+    """The chunks that words travel in."""
+    return [words[at:at + p] for at in range(0, len(words), p)]
+
+
+def add(kind, ranks, p):
+    """The sum of what ranks have, chunk by chunk as a switch adds them."""
+    total = ranks[0]
+    for words in ranks[1:]:
+        pairs = zip(split(total, p), split(words, p))
+        total = b"".join(codec.combine_words(kind, a, b)[0] for a, b in pairs)
+    return total
+
+
+def close_words(pick, width, world, count):
+    """What a rank sends: of 16 bits no more than their share, so that no sum wraps."""
+    limit = 32767 // world if width == 2 else 1 << 31
+    values = [pick.choice((-limit, limit - (width == 4), pick.randrange(-limit, limit)))
+              for _ in range(count)]
+    return b"".join(value.to_bytes(width, "big", signed=True) for value in values)
+
+
+def closes(path, seed, sums):
+    """The sums that were compared, or None: CLOSE of hosts, and that CLOSEs add up to that of the sum."""
+    pick, driver = random.Random(seed), Driver(path, LIMITS[0])
+    for number in range(sums):
+        width, world, p = pick.choice((2, 4)), pick.choice((1, 2, 3, 8, 1000)), 128 * pick.randrange(1, 5)
+        count = max(1, pick.randrange(4) * p // width + pick.randrange(-1, 40))
+        kind = codec.ADD16 if width == 2 else codec.ADD32
+        ranks = [close_words(pick, width, world, count) for _ in range(min(world, 8))]
+        own = [codec.close_payload(width, words) for words in ranks]
+        _, out = driver.ask("close", width, p, ranks[0].hex())
+        if out != [((0, codec.ADD32), own[0])]:
+            print("CLOSE of %d words of %d bytes, seed %d: %s, not %s"
+                  % (count, width, seed, out, own[0].hex()))
+            return None
+        if add(codec.ADD32, own, p) != codec.close_payload(width, add(kind, ranks, p)):
+            print("CLOSE of sum %d of seed %d is not the sum of CLOSEs" % (number, seed))
+            return None
+    driver.close()
+    return sums
+
+
 def main():
     words = [word for word in sys.argv[1:] if word != "-v"]
     if len(words) > 2 or not all(word.isdecimal() for word in words):
         raise SystemExit(__doc__.strip())
     numbers = [int(word) for word in words] + [None, None]
-    done = run(os.environ.get("SECOND_DRIVER", DRIVER), numbers[0] or 24000, numbers[1] or 1)
-    if done is None:
+    path = os.environ.get("SECOND_DRIVER", DRIVER)
+    sums = closes(path, numbers[1] or 1, 400)
+    done = run(path, numbers[0] or 24000, numbers[1] or 1)
+    if done is None or sums is None:
         return 1
     total, counts = done
     if "-v" in sys.argv:
         print("\n".join("%8d %s" % (count, name) for name, count in sorted(counts.items())))
-    print("%d packets through the switch and a second implementation, no difference; %d counters"
-          % (total, len(counts)))
+    print("%d packets through the switch and %d sums of CLOSE at a host and a second implementation, no "
+          "difference; %d counters" % (total, sums, len(counts)))
     return 0
 
 

@@ -135,7 +135,8 @@ static bool spoil_may(const struct slot *slot, unsigned cell, const struct job *
 {
 	const struct cell *c = &slot->cell[cell];
 
-	return c->epoch == job->epoch && c->kind == WIRE_ADD32 && c->have && c->filled;
+	return c->epoch == job->epoch && (c->kind == WIRE_ADD32 || c->kind == WIRE_ADD16) &&
+	       c->have && c->filled;
 }
 
 /* Bits of one element change. */
@@ -145,12 +146,13 @@ static void spoil_cell(struct world *w, struct node *node, const struct job *job
 	const struct cell *c = &pipe_slot(node->pipe, job, slot)->cell[cell];
 	const uint8_t *values = pipe_values(node->pipe, job, slot, cell);
 	uint8_t *at = (uint8_t *)node->mem + (values - (const uint8_t *)node->mem);
-	uint32_t value, mask = (uint32_t)sim_random(w) | 1;
+	uint32_t value = 0, mask = (uint32_t)sim_random(w) | 1;
+	unsigned width = c->kind == WIRE_ADD16 ? 2 : 4;
 
-	at += 4 * sim_draw(w, c->len / 4);
-	memcpy(&value, at, sizeof(value));
-	value ^= draw_coin(w, 2) ? mask : 1U << mask % 32;
-	memcpy(at, &value, sizeof(value));
+	at += width * sim_draw(w, c->len / width);
+	memcpy(&value, at, width);
+	value ^= draw_coin(w, 2) ? mask : 1U << mask % (8 * width);
+	memcpy(at, &value, width);
 	w->spoilt =
 		(struct spoilt){ .epoch = job->epoch, .round = c->round, .slot = (uint16_t)slot };
 	w->seen[SEEN_SPOILT] = true;

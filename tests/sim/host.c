@@ -238,8 +238,12 @@ static void host_count(struct rank *rank, const struct coll_chunk *chunk, const 
 	uint32_t sums[2] = { 0, 0 };
 
 	for (uint32_t i = 0; i < chunk->count; i++) {
-		sums[0] += wire_get32(payload + 4 * i);
-		sums[1] += i * wire_get32(payload + 4 * i);
+		uint32_t word = chunk->kind == WIRE_ADD16
+					? (uint32_t)(int16_t)wire_get16(payload + 2 * i)
+					: wire_get32(payload + 4 * i);
+
+		sums[0] += word;
+		sums[1] += i * word;
 	}
 	coll_count(rank->coll, chunk, sums);
 }

@@ -14,7 +14,7 @@ static const struct kind kinds[] = {
 	{ COLL_FLOAT, WIRE_ADD32, 4, 2, { WIRE_F32, WIRE_F32, WIRE_F32 }, { WIRE_SUM, WIRE_AVG } },
 	{ COLL_RAW, WIRE_ADD32, 4, 1, { WIRE_I32, WIRE_F16, WIRE_BF16 }, { WIRE_SUM, WIRE_SUM } },
 	{ COLL_RAW, WIRE_ADD32SAT, 4, 1, { WIRE_I32, WIRE_I32, WIRE_I32 }, { WIRE_SUM, WIRE_SUM } },
-	{ COLL_RAW, WIRE_ADD16, 2, 1, { WIRE_F16, WIRE_BF16, WIRE_F16 }, { WIRE_SUM, WIRE_SUM } },
+	{ COLL_FLOAT, WIRE_ADD16, 2, 2, { WIRE_F16, WIRE_BF16, WIRE_F32 }, { WIRE_SUM, WIRE_AVG } },
 	{ COLL_RAW, WIRE_MAX32, 4, 1, { WIRE_F32, WIRE_I32, WIRE_BF16 }, { WIRE_MAX, WIRE_MIN } },
 };
 
@@ -27,7 +27,7 @@ static uint32_t row_per(const struct sim_job *job, const struct work *work)
 /* Whether CLOSE follows its data. */
 static bool row_closes(const struct sim_job *job, const struct work *work)
 {
-	return job->check && work->kind == WIRE_ADD32 && work->count;
+	return job->check && work->count && (work->kind == WIRE_ADD32 || work->kind == WIRE_ADD16);
 }
 
 /* Contributions and results, if nothing is lost, on all links. */
@@ -96,9 +96,11 @@ static struct work row_segments(struct world *w, const struct sim_job *job)
 {
 	static const uint32_t more[] = { 0, 1, 31, 32, 33, 299 };
 
+	const bool narrow = job->seed & 1;
+
 	return (struct work){ .form = COLL_FLOAT,
-			      .kind = WIRE_ADD32,
-			      .width = 4,
+			      .kind = narrow ? WIRE_ADD16 : WIRE_ADD32,
+			      .width = narrow ? 2 : 4,
 			      .dtype = WIRE_F32,
 			      .op = WIRE_SUM,
 			      .count = 128U * job->p - 1 + draw_coin(w, 4) + more[sim_draw(w, 6)] };

@@ -59,7 +59,9 @@ static void seen_work(struct world *w, const struct sim_job *job)
 			w->seen[SEEN_BARRIER] = true;
 			continue;
 		}
-		w->seen[work->form == COLL_FLOAT ? (unsigned)SEEN_FLOAT : kinds[work->kind]] = true;
+		w->seen[SEEN_FLOAT] |= work->form == COLL_FLOAT;
+		if (work->form != COLL_FLOAT || work->kind != WIRE_ADD32)
+			w->seen[kinds[work->kind]] = true;
 		w->seen[SEEN_EMPTY_OP] |= work->count == 0;
 		w->seen[SEEN_SEGMENTS] |= work->form == COLL_FLOAT && work->count > 128U * job->p;
 		chunks += (work->count * work->width + job->p - 1) / job->p;

@@ -59,6 +59,7 @@
 	X(P_DIFFERS, "ranks that want different P")                                                \
 	X(CHECK, "job with CHECK")                                                                 \
 	X(CLOSED, "sum that CLOSE verified")                                                       \
+	X(CLOSED16, "16-bit sum that CLOSE verified")                                              \
 	X(E_WRAPS, "lane E in its second round")                                                   \
 	X(D_WRAPS, "lane D in its second round")                                                   \
 	X(SEGMENTS, "operation of two segments")                                                   \

@@ -43,6 +43,8 @@ static struct coll *coll_new(unsigned slots, unsigned window)
 	return coll_new_job(slots, window, false);
 }
 
+static unsigned word = 4; /* bytes of an element on the wire */
+
 static struct coll_args args_of(enum coll_form form, uint64_t count)
 {
 	return (struct coll_args){ .desc = { .count = count,
@@ -51,8 +53,8 @@ static struct coll_args args_of(enum coll_form form, uint64_t count)
 					     .op = WIRE_SUM,
 					     .world = 1 },
 				   .form = (uint8_t)form,
-				   .kind = WIRE_ADD32,
-				   .width = form == COLL_OPEN ? 0 : 4 };
+				   .kind = word == 2 ? WIRE_ADD16 : WIRE_ADD32,
+				   .width = form == COLL_OPEN ? 0 : (uint8_t)word };
 }
 
 static bool sealed; /* as the results are */
@@ -195,6 +197,54 @@ static void coll_start__32_are_outstanding_and_their_scales_go_at_once(void **st
 	free(coll);
 }
 
+/* A segment has as many elements, in half as many chunks; data of the next wait for its own scales. */
+static void coll_output__segments_of_16_bits(void **state)
+{
+	enum { FULL = 128 * P };
+	struct coll *coll = coll_new(16, 0);
+	struct coll_args args;
+	struct coll_chunk c[MAX], second = { .e = NULL }, got;
+	uint64_t first = 0;
+
+	(void)state;
+	word = 2;
+	args = args_of(COLL_FLOAT, FULL + 70);
+	coll_start(coll, &args);
+	assert_int_equal(coll_output(coll, c, 1, MS), 1);
+	assert_int_equal(c[0].count, FULL);
+	for (unsigned b = 0; b < FULL / 256; b++)
+		c[0].e[WIRE_E_EXP + b] = (uint8_t)(b + 1);
+	answer(coll, &c[0], &got, MS);
+	while (first < FULL) {
+		unsigned nr = coll_output(coll, c, MAX, MS);
+
+		assert_true(nr > 0);
+		for (unsigned i = 0; i < nr; i++) {
+			if (c[i].lane == COLL_E) {
+				second = c[i];
+				continue;
+			}
+			assert_true(c[i].first == first && c[i].count == 64 && c[i].len == 128);
+			assert_true(c[i].kind == WIRE_ADD16 && c[i].phase == first % 256);
+			assert_int_equal(*c[i].e, (uint8_t)(first / 256 + 1));
+			first += 64;
+			assert_int_equal(answer(coll, &c[i], &got, MS), COLL_TAKEN_D);
+		}
+	}
+	assert_int_equal(coll_output(coll, c, MAX, MS), 0);
+	assert_true(second.first == FULL && second.count == 70);
+	second.e[WIRE_E_EXP] = 201;
+	answer(coll, &second, &got, MS);
+	assert_int_equal(coll_output(coll, c, MAX, MS), 2);
+	assert_true(c[0].first == FULL && c[0].phase == 0 && *c[0].e == 201);
+	assert_true(c[1].count == 6 && c[1].len == 32);
+	for (unsigned i = 0; i < 2; i++)
+		answer(coll, &c[i], &got, MS);
+	assert_int_equal(coll_finish(coll), 0);
+	word = 4;
+	free(coll);
+}
+
 static void coll_output__scales_do_not_run_far_ahead_of_data(void **state)
 {
 	struct coll *coll = coll_new(64, 0);
@@ -309,17 +359,35 @@ static void coll_answer__names_who_is_missing(void **state)
 
 /* --- CHECK ------------------------------------------------------------------------------------ */
 
+/* Of 16 bits they are small enough for two ranks: sums do not wrap. */
 static uint32_t element(unsigned rank, uint64_t i)
 {
-	return (uint32_t)((i + 1) * 2654435761u + rank * 40503u * (i + 7));
+	const uint32_t x = (uint32_t)((i + 1) * 2654435761u + rank * 40503u * (i + 7));
+
+	return word == 2 ? (uint32_t)((int32_t)x >> 18) : x;
+}
+
+static uint32_t word_get(const uint8_t *payload, uint32_t i)
+{
+	if (word == 2)
+		return (uint32_t)(int16_t)wire_get16(payload + 2 * i);
+	return wire_get32(payload + 4 * i);
+}
+
+static void word_put(uint8_t *payload, uint32_t i, uint32_t value)
+{
+	if (word == 2)
+		wire_put16(payload + 2 * i, (uint16_t)value);
+	else
+		wire_put32(payload + 4 * i, value);
 }
 
 static void sums_of(const uint8_t *payload, uint32_t count, uint32_t sums[2])
 {
 	sums[0] = sums[1] = 0;
 	for (uint32_t i = 0; i < count; i++) {
-		sums[0] += wire_get32(payload + 4 * i);
-		sums[1] += i * wire_get32(payload + 4 * i);
+		sums[0] += word_get(payload, i);
+		sums[1] += i * word_get(payload, i);
 	}
 }
 
@@ -330,7 +398,7 @@ static void fill(const struct coll_chunk *c, int rank, uint8_t *payload)
 	for (uint32_t i = 0; i < c->count; i++) {
 		uint32_t a = element(0, c->first + i), b = element(1, c->first + i);
 
-		wire_put32(payload + 4 * i, rank == 0 ? a : rank == 1 ? b : a + b);
+		word_put(payload, i, rank == 0 ? a : rank == 1 ? b : a + b);
 	}
 }
 
@@ -391,7 +459,8 @@ static bool checked_sum(enum coll_form form, uint64_t count, int bad, uint32_t x
 			coll_count(coll, c, sums);
 			fill(c, -1, payload);
 			if (bad >= 0 && c->first == 0)
-				wire_put32(payload + 4 * bad, wire_get32(payload + 4 * bad) ^ xor);
+				word_put(payload, (uint32_t)bad,
+					 word_get(payload, (uint32_t)bad) ^ xor);
 			assert_int_equal(answer_with(coll, c, payload, &got, now), COLL_TAKEN_D);
 			assert_true(got.counted && !got.fresh);
 			sums_of(payload, got.count, sums);
@@ -416,6 +485,10 @@ static void coll_close__behind_the_data(void **state)
 		assert_int_equal(nr, (counts[i] + 31) / 32 + 1);
 		assert_true(checked_sum(COLL_RAW, counts[i], -1, 0, &nr));
 		assert_int_equal(nr, (counts[i] + 31) / 32 + 1);
+		word = 2;
+		assert_true(checked_sum(COLL_FLOAT, counts[i], -1, 0, &nr));
+		assert_int_equal(nr, (counts[i] + 63) / 64 + 1);
+		word = 4;
 	}
 }
 
@@ -424,11 +497,18 @@ static void coll_verified__any_bit_of_any_word(void **state)
 	unsigned nr;
 
 	(void)state;
-	for (int word = 0; word < 32; word++)
+	for (int at = 0; at < 32; at++)
 		for (unsigned bit = 0; bit < 32; bit++)
-			assert_false(checked_sum(COLL_RAW, 40, word, UINT32_C(1) << bit, &nr));
+			assert_false(checked_sum(COLL_RAW, 40, at, UINT32_C(1) << bit, &nr));
 	assert_false(checked_sum(COLL_FLOAT, 16384, 5, 0x80000000, &nr));
 	assert_false(checked_sum(COLL_FLOAT, 70, -2, 1, &nr));
+	word = 2;
+	for (int i = 0; i < 64; i++)
+		for (unsigned bit = 0; bit < 16; bit++)
+			assert_false(checked_sum(COLL_FLOAT, 80, i, UINT32_C(1) << bit, &nr));
+	/* In the upper half of what CLOSE says, too: it is 32 bits whatever the data are. */
+	assert_false(checked_sum(COLL_FLOAT, 70, -2, 0x40000000, &nr));
+	word = 4;
 }
 
 /* Only sums have it, and only with CHECK. */
@@ -438,11 +518,13 @@ static void coll_output__no_close(void **state)
 		bool check;
 		enum coll_form form;
 		uint8_t kind;
-	} cases[] = { { false, COLL_RAW, WIRE_ADD32 }, { true, COLL_RAW, WIRE_MAX32 } };
+	} cases[] = { { false, COLL_RAW, WIRE_ADD32 },
+		      { true, COLL_RAW, WIRE_MAX32 },
+		      { true, COLL_RAW, WIRE_ADD32SAT } };
 	struct coll_chunk c[8], got;
 
 	(void)state;
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct coll *coll = coll_new_job(S, 0, cases[i].check);
 		struct coll_args args = args_of(cases[i].form, 40);
 
@@ -549,7 +631,9 @@ static void history_post(struct history *h)
 	uint64_t count = form == COLL_OPEN ? 0
 					   : 1 + sizes[draw(h, sizeof(sizes) / sizeof(sizes[0]))];
 
+	word = draw(h, 2) ? 2 : 4;
 	args = args_of(form, count);
+	word = 4;
 	assert_int_equal(coll_start(h->coll, &args), h->posted % COLL_OPS);
 	h->counts[h->posted] = count;
 	h->forms[h->posted++] = (uint8_t)form;
@@ -614,6 +698,7 @@ int main(void)
 		cmocka_unit_test(coll_output__data_waits_for_its_scale),
 		cmocka_unit_test(coll_output__window_limits_data_in_flight),
 		cmocka_unit_test(coll_output__slot_waits_for_the_round_before),
+		cmocka_unit_test(coll_output__segments_of_16_bits),
 		cmocka_unit_test(coll_output__scales_do_not_run_far_ahead_of_data),
 		cmocka_unit_test(coll_input__wrong_in_one_field),
 		cmocka_unit_test(coll_input__another_descriptor_came_out),

@@ -61,7 +61,10 @@ static void fake_answer(const struct wire_msg *msg)
 			out[i] = (uint8_t)(out[i] && i % 3 == 0 ? out[i] + i % 5 : out[i]);
 		return;
 	}
-	for (uint32_t i = 0; i < msg->len / 4; i++) {
+	for (uint32_t i = 0; msg->kind == WIRE_ADD16 && i < msg->len / 2; i++)
+		wire_put16(out + 2 * i,
+			   (uint16_t)(wire_get16(out + 2 * i) + (peer_word(msg, i) >> 20)));
+	for (uint32_t i = 0; msg->kind != WIRE_ADD16 && i < msg->len / 4; i++) {
 		const uint32_t own = wire_get32(out + 4 * i), peer = peer_word(msg, i);
 
 		if (msg->kind == WIRE_ADD32)
@@ -162,7 +165,7 @@ static const struct transport_ops fake_ops = {
 struct kind {
 	const char *chunk;
 	uint32_t count;
-	uint8_t dtype, op;
+	uint8_t dtype, op, width;
 };
 
 static struct engine *open_rank(const struct kind *kind, struct transport **real)
@@ -215,7 +218,8 @@ static unsigned reduce(struct engine *engine, const struct kind *kind, uint32_t 
 		.tensor = { .src = (uint8_t *)data,
 			    .dst = (uint8_t *)data,
 			    .dtype = kind->dtype,
-			    .op = kind->op },
+			    .op = kind->op,
+			    .width = kind->width },
 		.count = kind->count,
 	};
 
@@ -265,9 +269,13 @@ static void undisturbed(struct engine *engine, const struct kind *kind, uint32_t
 }
 
 static const struct kind kinds[] = {
-	{ "128", 40 * 32 - 5, TALLY_I32, TALLY_SUM },  { "128", 40 * 32 - 5, TALLY_F32, TALLY_SUM },
-	{ "384", 30 * 96 - 50, TALLY_F32, TALLY_SUM }, { "384", 20 * 96 - 1, TALLY_F32, TALLY_AVG },
-	{ "384", 12 * 96 + 1, TALLY_F32, TALLY_MIN },  { "128", 12 * 32, TALLY_I32, TALLY_MIN },
+	{ "128", 40 * 32 - 5, TALLY_I32, TALLY_SUM, 4 },
+	{ "128", 40 * 32 - 5, TALLY_F32, TALLY_SUM, 4 },
+	{ "384", 30 * 96 - 50, TALLY_F32, TALLY_SUM, 4 },
+	{ "384", 20 * 96 - 1, TALLY_F32, TALLY_AVG, 4 },
+	{ "384", 12 * 96 + 1, TALLY_F32, TALLY_MIN, 4 },
+	{ "128", 12 * 32, TALLY_I32, TALLY_MIN, 4 },
+	{ "384", 20 * 192 - 3, TALLY_F32, TALLY_AVG, 2 },
 };
 
 static void engine_wait__every_chunk_again_after_all_others(void **state)
@@ -297,7 +305,7 @@ static void engine_wait__every_chunk_again_after_all_others(void **state)
 /* The exponents of the second segment, and data on both sides of its beginning. */
 static void engine_wait__second_segment_again(void **state)
 {
-	static const struct kind kind = { "128", 128 * 128 + 700, TALLY_F32, TALLY_SUM };
+	static const struct kind kind = { "128", 128 * 128 + 700, TALLY_F32, TALLY_SUM, 4 };
 	static uint32_t want[COUNT_MAX];
 	struct transport *real;
 	struct engine *engine = open_rank(&kind, &real);

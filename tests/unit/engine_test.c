@@ -407,6 +407,12 @@ static void failure_over__every_field(void **state)
 		  "its number is 17 on rank 0 and 16 on rank 2" },
 		{ { 17, 9, WIRE_ALLREDUCE, WIRE_F32, WIRE_SUM, 4, 0, 5, 1408, 0 },
 		  "the world size is 4 on rank 0 and 5 on rank 2" },
+		{ { 17, 9, WIRE_ALLREDUCE, WIRE_F32, WIRE_SUM, 2, 0, 4, 1408, 0 },
+		  "the wire (TALLY_WIRE) is int32 on rank 0 and int16 on rank 2" },
+		{ { 17, 9, WIRE_ALLREDUCE, WIRE_F32, WIRE_SUM, 4, 0, 4, 1408, WIRE_DESC_SATURATE },
+		  "saturation is not asked for on rank 0 and asked for on rank 2" },
+		{ { 17, 9, WIRE_ALLREDUCE, WIRE_F32, WIRE_SUM, 4, 0, 4, 1408, 0x10 },
+		  "a flag is 0 on rank 0 and 16 on rank 2" },
 	};
 	const struct wire_desc a = { 17, 9, WIRE_ALLREDUCE, WIRE_F32, WIRE_SUM, 4, 0, 4, 1408, 0 };
 

@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/naive.h"
+
 enum { COUNT = 700, SHIFT = 1234, RANKS_MAX = 64, BLOCK = 256 };
 
 /* The data of all ranks, and what they give. */
@@ -285,6 +287,82 @@ static void perf_check_results__counts_add_up_and_nothing_is_fine(void **state)
 	assert_int_equal(error.wrong, 2);
 }
 
+/* --- Halves, and int16 on the wire ------------------------------------------------------------------- */
+
+static double half_ulp(enum tally_dtype dtype, double size)
+{
+	const int mant = dtype == TALLY_F16 ? 10 : 7, least = dtype == TALLY_F16 ? -14 : -126;
+	const int e = size > 0 ? ilogb(size) : least;
+
+	return ldexp(1, (e > least ? e : least) - mant - 1);
+}
+
+/*
+ * The exact sum rounded once passes; so far beside it that no rounding and no scale explains it, it does
+ * not.  Blocks count from the start of the result.
+ */
+static void narrow_check(enum tally_dtype dtype, bool narrow, int nr_ranks)
+{
+	struct perf_data data = data_make(dtype, TALLY_SUM, nr_ranks);
+	uint16_t got[COUNT];
+	double largest = 0, unit, sum, step;
+	uint64_t far = 0;
+	struct perf_error error = { 0 };
+	int log2 = 0;
+
+	data.narrow = narrow;
+	while (1 << log2 < nr_ranks)
+		log2++;
+	for (int side = 0; side < 2; side++) {
+		for (int i = 0; i < COUNT; i++) {
+			if (i % BLOCK == 0)
+				largest = 0;
+			for (int k = i; i % BLOCK == 0 && k < i + BLOCK && k < COUNT; k++)
+				for (int r = 0; r < nr_ranks; r++)
+					largest = fmax(largest,
+						       fabs((double)perf_data_float(dtype,
+										    input[r][k])));
+			unit = ldexp(nr_ranks, ilogb(largest) + 127 + log2 - (narrow ? 141 : 158));
+			sum = 0;
+			for (int r = 0; r < nr_ranks; r++)
+				sum += (double)perf_data_float(dtype, input[r][i]);
+			step = 2.1 * half_ulp(dtype, fabs(sum) + unit) + unit;
+			got[i] = (uint16_t)naive_bits(dtype, side ? sum + 2 * step : sum);
+			far += side;
+		}
+		error.wrong = 0;
+		perf_check_results(&data, SHIFT, got, COUNT, &error);
+		assert_int_equal(error.wrong, side ? far : 0);
+	}
+}
+
+static void perf_check_results__halves_and_int16(void **state)
+{
+	(void)state;
+	for (int n = 1; n <= 5; n++) {
+		narrow_check(TALLY_F16, false, n);
+		narrow_check(TALLY_BF16, false, n);
+		narrow_check(TALLY_F16, true, n);
+		narrow_check(TALLY_BF16, true, n);
+	}
+}
+
+/* What is right as int16 is not as int32. */
+static void perf_check_results__int16_has_its_own_bound(void **state)
+{
+	struct perf_data data = data_make(TALLY_F32, TALLY_SUM, 3);
+	uint64_t as_int32;
+
+	(void)state;
+	results_make(&data);
+	for (int i = 0; i < COUNT; i++)
+		results[i] = bits_of((float)(sums[i] + bounds[i] * 65536));
+	as_int32 = wrong(&data);
+	data.narrow = true;
+	assert_int_equal(as_int32, COUNT);
+	assert_int_equal(wrong(&data), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -295,6 +373,8 @@ int main(void)
 		cmocka_unit_test(perf_check_results__error_is_said_in_parts_of_bound_and_block),
 		cmocka_unit_test(perf_check_results__float_max_and_min_are_exact),
 		cmocka_unit_test(perf_check_results__int32_is_exact),
+		cmocka_unit_test(perf_check_results__halves_and_int16),
+		cmocka_unit_test(perf_check_results__int16_has_its_own_bound),
 		cmocka_unit_test(perf_check_results__counts_add_up_and_nothing_is_fine),
 	};
 

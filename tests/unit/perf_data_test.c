@@ -123,6 +123,69 @@ static void perf_data_fill__floats_have_small_and_large_runs(void **state)
 	assert_true(most > 50);
 }
 
+/* float16 has little room: all finite and normal, and so is the sum of 64; bfloat16 is half of a float32. */
+static void perf_data_fill__halves(void **state)
+{
+	static int32_t values[256], wide[256];
+	struct perf_data half = data_of(TALLY_F16, 1), brain = data_of(TALLY_BF16, 1),
+			 single = data_of(TALLY_F32, 1);
+	int least = 100, most = -100;
+
+	(void)state;
+	for (uint64_t run = 0; run < 200; run++) {
+		perf_data_fill(&half, 1, run * 256, values, 256);
+		for (int i = 0; i < 256; i++) {
+			int e = ilogb((double)perf_data_float(TALLY_F16, values[i]));
+
+			assert_in_range(values[i], 0, 0xffff);
+			assert_in_range(e + 100, 100 - 14, 100 + 8);
+			least = e < least ? e : least;
+			most = e > most ? e : most;
+		}
+		perf_data_fill(&brain, 1, run * 256, values, 256);
+		perf_data_fill(&single, 1, run * 256, wide, 256);
+		for (int i = 0; i < 256; i++)
+			assert_int_equal(values[i], (uint32_t)wide[i] >> 16);
+	}
+	assert_int_equal(least, -14);
+	assert_int_equal(most, 7);
+}
+
+static void perf_data_float__every_format(void **state)
+{
+	(void)state;
+	assert_true(perf_data_float(TALLY_F16, 0x3c00) == 1.0f);
+	assert_true(perf_data_float(TALLY_F16, 0xc180) == -2.75f);
+	assert_true(perf_data_float(TALLY_F16, 0x7bff) == 65504.0f);
+	assert_true(perf_data_float(TALLY_F16, 0x8001) == -0x1p-24f);
+	assert_true(perf_data_float(TALLY_F16, 0x0400) == 0x1p-14f);
+	assert_true(perf_data_float(TALLY_F16, 0xfc00) == -INFINITY);
+	assert_true(isnan(perf_data_float(TALLY_F16, 0x7e00)));
+	assert_true(perf_data_float(TALLY_BF16, 0xc0a0) == -5.0f);
+	assert_true(perf_data_float(TALLY_F32, 0x3f000000) == 0.5f);
+}
+
+static void perf_data_pack__and_back(void **state)
+{
+	static const int32_t values[3] = { 0x1234, 0xfedc, 0x8001 };
+	static const uint8_t want[6] = { 0x34, 0x12, 0xdc, 0xfe, 0x01, 0x80 };
+	uint8_t out[13] = { 0 };
+	int32_t back[3];
+
+	(void)state;
+	perf_data_pack(TALLY_BF16, out + 1, values, 3);
+	assert_memory_equal(out + 1, want, sizeof(want));
+	assert_int_equal(out[7], 0);
+	perf_data_unpack(TALLY_BF16, back, out + 1, 3);
+	assert_memory_equal(back, values, sizeof(values));
+	perf_data_pack(TALLY_F32, out + 1, values, 3);
+	assert_memory_equal(out + 1, values, sizeof(values));
+	perf_data_unpack(TALLY_F32, back, out + 1, 3);
+	assert_memory_equal(back, values, sizeof(values));
+	assert_int_equal(perf_data_bytes(TALLY_F16), 2);
+	assert_int_equal(perf_data_bytes(TALLY_I32), 4);
+}
+
 /* A part of a sum below the bound of docs/numerics.md could get lost without being missed. */
 static void perf_data_fill__no_rank_drowns_in_the_others(void **state)
 {
@@ -207,18 +270,20 @@ static void perf_data_shift__differs_from_operation_to_operation(void **state)
 static void perf_data_hash__every_bit_order_and_length_count(void **state)
 {
 	static int32_t values[7];
-	static uint64_t seen[7 * 32 + 7 + 8];
+	static uint64_t seen[7 * 32 + 7 + 8 + 7];
 	struct perf_data data = data_of(TALLY_I32, 3);
 	size_t nr = 0;
 
 	(void)state;
 	perf_data_fill(&data, 0, 0, values, 7);
 	for (uint64_t len = 0; len <= 7; len++)
-		seen[nr++] = perf_data_hash(5, values, len);
+		seen[nr++] = perf_data_hash(5, values, 4 * len);
+	for (uint64_t len = 0; len < 7; len++) /* an odd number of halves */
+		seen[nr++] = perf_data_hash(5, values, 4 * len + 2);
 	for (int i = 0; i < 7; i++) {
 		for (int bit = 0; bit < 32; bit++) {
 			values[i] ^= (int32_t)(UINT32_C(1) << bit);
-			seen[nr++] = perf_data_hash(5, values, 7);
+			seen[nr++] = perf_data_hash(5, values, sizeof(values));
 			values[i] ^= (int32_t)(UINT32_C(1) << bit);
 		}
 	}
@@ -227,9 +292,9 @@ static void perf_data_hash__every_bit_order_and_length_count(void **state)
 
 		values[i] = values[i + 1];
 		values[i + 1] = keep;
-		seen[nr++] = perf_data_hash(5, values, 7);
+		seen[nr++] = perf_data_hash(5, values, sizeof(values));
 	}
-	seen[nr++] = perf_data_hash(6, values, 7);
+	seen[nr++] = perf_data_hash(6, values, sizeof(values));
 	for (size_t i = 0; i < nr; i++)
 		for (size_t k = 0; k < i; k++)
 			assert_true(seen[i] != seen[k]);
@@ -242,6 +307,9 @@ int main(void)
 		cmocka_unit_test(perf_data_fill__every_bit_of_an_integer_is_set_in_half),
 		cmocka_unit_test(perf_data_fill__floats_are_normal_and_of_both_signs),
 		cmocka_unit_test(perf_data_fill__floats_have_small_and_large_runs),
+		cmocka_unit_test(perf_data_fill__halves),
+		cmocka_unit_test(perf_data_float__every_format),
+		cmocka_unit_test(perf_data_pack__and_back),
 		cmocka_unit_test(perf_data_fill__no_rank_drowns_in_the_others),
 		cmocka_unit_test(perf_data_fill__depends_on_seed_rank_and_place_only),
 		cmocka_unit_test(perf_data_fill__is_what_it_always_was),

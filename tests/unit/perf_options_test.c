@@ -120,10 +120,47 @@ static void perf_options_parse__each_option_is_taken(void **state)
 	assert_true(options.seed == UINT64_MAX);
 	assert_string_equal(options.json, "out.json");
 	good("-d all --inplace 1 -o min");
-	assert_int_equal(options.nr_dtypes, 2);
+	assert_int_equal(options.nr_dtypes, 4);
+	assert_int_equal(options.dtypes[1], TALLY_F16);
 	assert_false(options.mode_on[PERF_OUT_OF_PLACE]);
 	assert_true(options.mode_on[PERF_IN_PLACE]);
 	assert_int_equal(options.ops[0], TALLY_MIN);
+}
+
+/* Of halves a size has twice the elements; of both kinds, sizes are those of whole halves. */
+static void perf_options_parse__types_of_two_bytes(void **state)
+{
+	static const struct {
+		const char *line;
+		enum tally_dtype dtype;
+	} names[] = { { "--dtype f16", TALLY_F16 },  { "-d half", TALLY_F16 },
+		      { "-d float16", TALLY_F16 },   { "--datatype bf16", TALLY_BF16 },
+		      { "-d bfloat16", TALLY_BF16 }, { "-d f32", TALLY_F32 },
+		      { "-d i32", TALLY_I32 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		good(names[i].line);
+		assert_int_equal(options.nr_dtypes, 1);
+		assert_int_equal(options.dtypes[0], names[i].dtype);
+		assert_int_equal(options.wire, TALLY_WIRE_DEFAULT);
+	}
+	good("--sizes 2,7,1K -d f16 --wire int16");
+	assert_int_equal(options.wire, TALLY_WIRE_INT16);
+	assert_int_equal(perf_options_count(&options, 0, TALLY_F16), 1);
+	assert_int_equal(perf_options_count(&options, 1, TALLY_F16), 3);
+	assert_int_equal(perf_options_count(&options, 2, TALLY_F16), 512);
+	good("--sizes 2,7,1K -d all --wire int32"); /* whatever the order of options */
+	assert_int_equal(options.wire, TALLY_WIRE_INT32);
+	assert_int_equal(perf_options_count(&options, 1, TALLY_BF16), 3);
+	assert_int_equal(perf_options_count(&options, 1, TALLY_I32), 1);
+	assert_int_equal(perf_options_count(&options, 2, TALLY_F32), 256);
+	good("--counts 5,9 -d all");
+	assert_int_equal(perf_options_count(&options, 1, TALLY_F16), 9);
+	assert_int_equal(perf_options_count(&options, 1, TALLY_F32), 9);
+	good("-b 2 -e 8 -d bf16");
+	assert_int_equal(options.nr_counts, 3);
+	assert_int_equal(perf_options_count(&options, 2, TALLY_BF16), 4);
 }
 
 static void perf_options_parse__refusals_name_option_and_value(void **state)
@@ -145,7 +182,9 @@ static void perf_options_parse__refusals_name_option_and_value(void **state)
 		{ "-t 0x4", "--nthreads 0x4: want a whole number" },
 		{ "-T soon", "--timeout soon: want a whole number" },
 		{ "--seed 18446744073709551616", "--seed 18446744073709551616: want a whole" },
-		{ "-d float64", "--datatype float64: want float32, int32 or all" },
+		{ "-d float64",
+		  "--datatype float64: want float32, float16, bfloat16, int32 or all" },
+		{ "--wire int8", "--wire int8: want int32 or int16" },
 		{ "-o prod", "--op prod: want sum, avg, max, min or all" },
 		{ "--inplace 2", "--inplace 2: want 0, 1 or both" },
 		{ "--sizes 4K,", "--sizes 4K,: want sizes" },
@@ -209,6 +248,7 @@ int main(void)
 		cmocka_unit_test(perf_options_parse__defaults_are_those_of_nccl_tests),
 		cmocka_unit_test(perf_options_parse__sizes_by_factor_step_and_list),
 		cmocka_unit_test(perf_options_parse__each_option_is_taken),
+		cmocka_unit_test(perf_options_parse__types_of_two_bytes),
 		cmocka_unit_test(perf_options_parse__refusals_name_option_and_value),
 		cmocka_unit_test(perf_options_parse__list_is_limited),
 		cmocka_unit_test(perf_options_parse__help_and_version_end_it),
