@@ -19,8 +19,8 @@
 static struct {
 	pthread_mutex_t lock;
 	bool ready;
-	char library[256];	 /* that serves */
-	unsigned long long adds; /* libraries that had been loaded when there was no driver */
+	char library[256];	 /* that serves, or was looked for last */
+	unsigned long long adds; /* libraries that had been loaded when there was none */
 	struct gpu_driver driver;
 } loader = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -82,7 +82,7 @@ static void driver_load(const char *library, struct gpu_error *error)
 
 static void driver_find(const char *library, struct gpu_error *error)
 {
-	const bool named = library && library[0];
+	const bool named = library[0];
 	unsigned long long adds = 0;
 
 	if (loader.ready) {
@@ -97,12 +97,14 @@ static void driver_find(const char *library, struct gpu_error *error)
 	}
 	/* Nothing has been loaded since there was no driver: that is cheaper to ask. */
 	dl_iterate_phdr(driver_adds, &adds);
-	if (adds && adds == loader.adds)
+	if (adds && adds == loader.adds && !strcmp(library, loader.library))
 		return;
 	if (driver_present(DRIVER_LIBRARY) || (named && driver_present(library)))
 		driver_load(named ? library : DRIVER_LIBRARY, error);
 	else
 		loader.adds = adds;
+	if (!loader.ready)
+		snprintf(loader.library, sizeof(loader.library), "%s", library);
 }
 
 const struct gpu_driver *gpu_driver_find(const char *library, struct gpu_error *error)
@@ -112,7 +114,7 @@ const struct gpu_driver *gpu_driver_find(const char *library, struct gpu_error *
 	error->status = TALLY_OK;
 	error->text[0] = '\0';
 	pthread_mutex_lock(&loader.lock);
-	driver_find(library, error);
+	driver_find(library ? library : "", error);
 	driver = loader.ready && error->status == TALLY_OK ? &loader.driver : NULL;
 	pthread_mutex_unlock(&loader.lock);
 	return driver;

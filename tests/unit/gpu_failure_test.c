@@ -19,6 +19,16 @@
 enum { COUNT = 16704, CALLS_MAX = 2000, CODE = 719, LATE = 400, HELD = 3000 };
 
 static const struct gpu_rig *rig;
+static const char *no_rig;
+
+/* The first thing in each test. */
+static void rig_needed(void)
+{
+	if (rig && rig->inject)
+		return;
+	print_message("%s\n", rig ? "only the fake driver fails when it is told to" : no_rig);
+	skip();
+}
 
 /* A job of one rank, so that what fails is this one's driver. */
 struct solo {
@@ -187,12 +197,14 @@ static void each_call(unsigned times, bool first)
 static void failure__at_each_call_of_the_first_operation(void **state)
 {
 	(void)state;
+	rig_needed();
 	each_call(1, true);
 }
 
 static void failure__at_each_call_of_a_later_operation(void **state)
 {
 	(void)state;
+	rig_needed();
 	each_call(1, false);
 }
 
@@ -204,6 +216,7 @@ static void failure__of_a_call_for_good(void **state)
 		"cuModuleLoadData", "cuModuleGetFunction", "cuStreamCreate",	"cuEventCreate"
 	};
 	(void)state;
+	rig_needed();
 	for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		struct solo solo;
 
@@ -228,6 +241,7 @@ static void failure__while_closing_leaves_nothing(void **state)
 	bool hit = true;
 
 	(void)state;
+	rig_needed();
 	for (unsigned n = 1; hit && n < CALLS_MAX; n++) {
 		solo_begin(&solo);
 		assert_int_equal(solo_reduce(&solo), TALLY_OK);
@@ -252,6 +266,7 @@ static void order__after_what_the_stream_has_to_do(void **state)
 	struct solo solo;
 
 	(void)state;
+	rig_needed();
 	assert_non_null(before);
 	for (unsigned seed = 1; seed < 8; seed++) {
 		rig->seed(seed);
@@ -288,6 +303,7 @@ static void order__of_host_memory_as_source(void **state)
 	struct solo solo;
 
 	(void)state;
+	rig_needed();
 	solo_begin(&solo);
 	assert_int_equal(rig->driver.cuMemHostAlloc(&host, bytes, 0), 0);
 	device = solo.src;
@@ -307,6 +323,7 @@ static void order__progress_never_waits(void **state)
 	unsigned waits;
 
 	(void)state;
+	rig_needed();
 	solo_begin(&solo);
 	waits = rig->waits();
 	rig->hold(solo.user.stream, HELD);
@@ -326,6 +343,7 @@ static void order__many_operations_at_once(void **state)
 	struct solo solo;
 
 	(void)state;
+	rig_needed();
 	for (unsigned seed = 1; seed < 4; seed++) {
 		rig->seed(seed);
 		solo_begin(&solo);
@@ -362,6 +380,7 @@ static void steps(struct solo *solo, unsigned nr)
 static void stop__abort_waits_for_the_device(void **state)
 {
 	(void)state;
+	rig_needed();
 	for (unsigned after = 0; after < 40; after++) {
 		struct solo solo;
 		unsigned waits;
@@ -389,6 +408,7 @@ static void stop__abort_waits_for_the_device(void **state)
 static void stop__close_waits_for_the_device(void **state)
 {
 	(void)state;
+	rig_needed();
 	for (unsigned after = 0; after < 40; after++) {
 		struct solo solo;
 
@@ -405,6 +425,7 @@ static void stop__close_waits_for_the_device(void **state)
 static void stop__rejoin_waits_for_the_device(void **state)
 {
 	(void)state;
+	rig_needed();
 	for (unsigned after = 0; after < 20; after++) {
 		struct solo solo;
 
@@ -434,6 +455,7 @@ static void refuse__a_build_without_kernels(void **state)
 	struct solo solo;
 
 	(void)state;
+	rig_needed();
 	solo_begin(&solo);
 	gpu_device_image = no_image;
 	assert_int_equal(solo_reduce(&solo), TALLY_UNSUPPORTED);
@@ -450,6 +472,7 @@ static void refuse__tensors_on_two_devices(void **state)
 	uint64_t dst;
 
 	(void)state;
+	rig_needed();
 	solo_begin(&solo);
 	gpu_user_begin(&other, rig, 1);
 	dst = solo.dst;
@@ -469,6 +492,7 @@ static void refuse__a_stream_with_host_memory(void **state)
 	uint64_t src, dst;
 
 	(void)state;
+	rig_needed();
 	solo_begin(&solo);
 	src = solo.src;
 	dst = solo.dst;
@@ -493,6 +517,7 @@ static void devices__each_has_its_own(void **state)
 	};
 
 	(void)state;
+	rig_needed();
 	solo_begin(&solo);
 	gpu_user_begin(&other, rig, 1);
 	there = gpu_user_new(&other, solo.data, COUNT * sizeof(float), 0);
@@ -530,13 +555,7 @@ int main(void)
 		cmocka_unit_test(refuse__a_stream_with_host_memory),
 		cmocka_unit_test(devices__each_has_its_own),
 	};
-	const char *why;
 
-	rig = gpu_rig_open(&why);
-	if (!rig || !rig->inject) {
-		printf("skipped: %s\n",
-		       rig ? "only the fake driver fails when it is told to" : why);
-		return 0;
-	}
+	rig = gpu_rig_open(&no_rig);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -592,6 +592,33 @@ int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes)
 	return leave(at ? code : FAKE_INVALID_VALUE);
 }
 
+FAKE_API int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes,
+				  struct fake_stream *stream);
+int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, struct fake_stream *stream)
+{
+	struct fake_work work = { .kind = FAKE_COPY, .to = to, .from = from, .bytes = bytes };
+	int code = enter("cuMemcpyDtoDAsync", true);
+
+	if (code == FAKE_OK)
+		code = copy_push(&work, stream, "cuMemcpyDtoDAsync");
+	return leave(code);
+}
+
+/* No time to speak of: the fake driver has no clock. */
+FAKE_API int cuEventElapsedTime(float *ms, struct fake_event *begin, struct fake_event *end);
+int cuEventElapsedTime(float *ms, struct fake_event *begin, struct fake_event *end)
+{
+	*ms = 1;
+	return begin->completed && end->completed ? FAKE_OK : FAKE_NOT_READY;
+}
+
+FAKE_API int cuDeviceGetName(char *name, int room, int device);
+int cuDeviceGetName(char *name, int room, int device)
+{
+	snprintf(name, (size_t)room, "fake device %d", device);
+	return FAKE_OK;
+}
+
 /* --- For tests ------------------------------------------------------------------------------------ */
 
 FAKE_API fake_seed_fn fake_seed;
