@@ -22,13 +22,12 @@
 						      uint32_t world, uint32_t divisor,            \
 						      unsigned long long *nonfinite)               \
 	{                                                                                          \
-		dequantize_op<dtype, wire> op = { exp, world, divisor, postscale, 0u,              \
+		dequantize_op<dtype, wire> op = { exp, world, divisor, postscale, nonfinite,       \
 						  0u,  false, false,   0.0f,	  0 };             \
                                                                                                    \
 		op.start();                                                                        \
 		walk<wire, quant_format<dtype>::BYTES>(side_dense(dst), side_packets(src, layout), \
 						       count, op);                                 \
-		walk_count(nonfinite, op.seen);                                                    \
 	}
 
 #define QUANT_FLOAT_KERNELS(name, dtype)                                                           \

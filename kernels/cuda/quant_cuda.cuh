@@ -71,16 +71,17 @@ template <int BYTES> QUANT_FN char *side_at(const struct quant_side &side, uint6
 	       (uint64_t)((uint32_t)element - packet * per) * BYTES;
 }
 
+/* Each word is used once, so it need not stay in a cache that others use. */
 template <class T> QUANT_FN T memory_load(const char *at)
 {
 	QUANT_ACCESS(at, sizeof(T), sizeof(T), false);
-	return *(const T *)at;
+	return __ldcs((const T *)at);
 }
 
 template <class T> QUANT_FN void memory_store(char *at, T value)
 {
 	QUANT_ACCESS(at, sizeof(T), sizeof(T), true);
-	*(T *)at = value;
+	__stcs((T *)at, value);
 }
 
 /* One element of 2 or 4 bytes, wherever it lies. */
@@ -197,21 +198,22 @@ QUANT_FN void walk(const struct quant_side &to, const struct quant_side &from, u
 {
 	const bool row = IN == 2 && OUT == 2;
 	const bool wide = side_is_wide(to) && side_is_wide(from);
-	const uint32_t lane = walk_lane(), low = lane_low<row>(lane), high = low + QUANT_BLOCK / 2;
+	const uint32_t lane = walk_lane();
 
 	QUANT_ROLLED
 	for (uint32_t block = walk_start(); walk_first(block) < count; block += walk_step()) {
-		uint64_t first = walk_first(block);
+		uint64_t first = walk_first(block), low = first + lane_low<row>(lane);
+		uint64_t high = low + QUANT_BLOCK / 2;
 		uint32_t length = walk_length(first, count);
 		uint32_t raw[QUANT_HELD];
 
-		op.begin(block);
+		op.begin(block, length);
 		if (wide && length == QUANT_BLOCK) {
-			lane_load<IN, row>(raw, side_at<IN>(from, first + low),
-					   row ? NULL : side_at<IN>(from, first + high));
+			lane_load<IN, row>(raw, side_at<IN>(from, low),
+					   row ? NULL : side_at<IN>(from, high));
 			op.template run<QUANT_HELD>(raw);
-			lane_store<OUT, row>(side_at<OUT>(to, first + low),
-					     row ? NULL : side_at<OUT>(to, first + high), raw);
+			lane_store<OUT, row>(side_at<OUT>(to, low),
+					     row ? NULL : side_at<OUT>(to, high), raw);
 			continue;
 		}
 		QUANT_ROLLED
@@ -223,15 +225,13 @@ QUANT_FN void walk(const struct quant_side &to, const struct quant_side &from, u
 	}
 }
 
-/* Adds what the lanes of the warp have counted. All of them call this. */
-QUANT_FN void walk_count(unsigned long long *total, uint32_t seen)
+/* The warp's first lane adds for all. */
+QUANT_FN void count_add(unsigned long long *total, uint32_t more)
 {
-	for (int apart = QUANT_LANES / 2; apart; apart /= 2)
-		seen += __shfl_xor_sync(QUANT_ALL, seen, apart);
-	if (walk_lane() == 0u && seen) {
-		QUANT_ACCESS(total, sizeof(*total), sizeof(*total), true);
-		atomicAdd(total, (unsigned long long)seen);
-	}
+	if (walk_lane() != 0u)
+		return;
+	QUANT_ACCESS(total, sizeof(*total), sizeof(*total), true);
+	atomicAdd(total, (unsigned long long)more);
 }
 
 /* --- Numbers ---------------------------------------------------------------------------------- */
@@ -293,7 +293,7 @@ template <int DTYPE, int WIRE> struct quantize_op {
 	bool zero; /* the block has a NaN or Inf */
 	int k;
 
-	__device__ __forceinline__ void begin(uint32_t block)
+	__device__ __forceinline__ void begin(uint32_t block, uint32_t)
 	{
 		uint32_t largest = memory_load<uint8_t>((const char *)exp + block);
 
@@ -327,41 +327,34 @@ template <int DTYPE, int WIRE> struct quantize_op {
 	}
 };
 
-/* (2^64 - 1) / divisor for a divisor of at most 16 bits, by divisions that the device has. */
-QUANT_FN uint64_t divisor_inverse(uint32_t divisor)
+/* number / divisor by inverse = 2^32 / divisor, rounded down. What is left becomes *rest. */
+QUANT_FN uint32_t divisor_step(uint32_t *rest, uint32_t number, uint32_t divisor, uint32_t inverse)
 {
-	uint64_t inverse = 0u;
-	uint32_t rest = 0u;
+	/* number * (1 / divisor - inverse / 2^32) < 1: this may be one less. */
+	uint32_t quotient = __umulhi(number, inverse);
+	uint32_t left = number - quotient * divisor;
+	uint32_t more = left >= divisor;
 
-	QUANT_ROLLED
-	for (int digit = 0; digit < 4; digit++) {
-		rest = rest << 16 | 0xffffu;
-		inverse = inverse << 16 | rest / divisor;
-		rest %= divisor;
-	}
-	return inverse;
+	*rest = left - (more ? divisor : 0u);
+	return quotient + more;
 }
 
-/* value / divisor for value < 2^63; the lowest bit, which only says "not exact", is set if it is not. */
-QUANT_FN uint64_t divisor_quotient(uint64_t value, uint32_t divisor, uint64_t inverse)
+/* number * 2^16 / divisor, for divisors of 16 bits; the lowest bit is set if that is not exact. */
+QUANT_FN uint64_t divisor_quotient(uint32_t number, uint32_t divisor, uint32_t inverse)
 {
-	/* value * (1 / divisor - inverse / 2^64) < 1: this may be one less. */
-	uint64_t quotient = __umul64hi(value, inverse);
-	uint64_t rest = value - quotient * divisor;
+	uint32_t rest;
+	uint32_t high = divisor_step(&rest, number, divisor, inverse);
+	uint32_t low = divisor_step(&rest, rest << 16, divisor, inverse);
 
-	if (rest >= divisor) {
-		rest -= divisor;
-		quotient++;
-	}
-	return quotient | (rest != 0u);
+	return (uint64_t)high << 16 | low | (rest != 0u);
 }
 
 template <int DTYPE, int WIRE> struct dequantize_op {
 	const uint8_t *exp;
 	uint32_t world, divisor;
 	float factor;
-	uint32_t seen;	  /* elements of blocks that are NaN */
-	uint64_t inverse; /* of the divisor; 0: a power of two, which is a shift */
+	unsigned long long *nonfinite; /* counts the elements of blocks that are NaN */
+	uint64_t inverse;	       /* of the divisor; 0: a power of two, which is a shift */
 	bool nan;
 	bool exact; /* a float times unit is the result */
 	float unit; /* what 1 on the wire is worth */
@@ -369,33 +362,38 @@ template <int DTYPE, int WIRE> struct dequantize_op {
 
 	__device__ __forceinline__ void start(void)
 	{
-		inverse = divisor & (divisor - 1u) ? divisor_inverse(divisor) : 0u;
+		inverse = divisor & (divisor - 1u) ? 0xffffffffu / divisor : 0u;
 	}
 
-	__device__ __forceinline__ void begin(uint32_t block)
+	__device__ __forceinline__ void begin(uint32_t block, uint32_t length)
 	{
 		uint32_t largest = memory_load<uint8_t>((const char *)exp + block);
 
 		nan = largest == QM_EXP_NONFINITE;
+		if (nan)
+			count_add(nonfinite, length);
 		down = float_shift<WIRE>(largest, world) + (inverse ? 0 : qm_log2_ceil(divisor));
 		/* No product of such a unit is subnormal or Inf. */
 		exact = !inverse && down <= QM_SHIFT_FLOAT_MAX && down >= QM_SHIFT_FINITE_MIN;
 		unit = __uint_as_float((uint32_t)(127 - down) << 23);
 	}
 
-	/* qm_dequantize(), with the division by an inverse. */
+	/* qm_dequantize(), with the division by an inverse: 32 and 16 bits of a quotient are enough. */
 	__device__ __forceinline__ uint32_t rounded(int32_t sum, int mant, int exp_bits) const
 	{
 		const uint32_t infinite = ((1u << exp_bits) - 1u) << mant;
-		uint32_t sign = sum < 0 ? 1u << (mant + exp_bits) : 0u;
-		uint32_t mag = sign ? 0u - (uint32_t)sum : (uint32_t)sum, bits;
-		int up = 63 - qm_width64(mag);
-		uint64_t value = (uint64_t)mag << up;
+		uint32_t sign = (uint32_t)sum >> 31 << (mant + exp_bits);
+		uint32_t mag = sum < 0 ? 0u - (uint32_t)sum : (uint32_t)sum, bits;
+		int up = __clz((int)mag);
+		uint64_t value;
 
 		if (mag == 0u)
 			return 0u;
-		if (inverse)
-			value = divisor_quotient(value, divisor, inverse);
+		value = mag << up;
+		if (inverse) {
+			value = divisor_quotient(mag << up, divisor, inverse);
+			up += 16;
+		}
 		bits = qm_round(value, -up - down, mant, exp_bits);
 		return sign | (divisor > 1u && bits == infinite ? infinite - 1u : bits);
 	}
@@ -403,7 +401,7 @@ template <int DTYPE, int WIRE> struct dequantize_op {
 	/* To the bits of float32, or at once to those of the format. */
 	template <int NR, int FORMAT> __device__ __forceinline__ void sums(uint32_t raw[NR]) const
 	{
-		if (FORMAT == QUANT_F32 && exact) {
+		if (DTYPE == QUANT_F32 && exact) {
 			QUANT_UNROLL
 			for (int i = 0; i < NR; i++)
 				raw[i] = __float_as_uint(
@@ -419,7 +417,6 @@ template <int DTYPE, int WIRE> struct dequantize_op {
 	template <int NR> __device__ __forceinline__ void run(uint32_t raw[NR])
 	{
 		if (nan) {
-			seen += NR;
 			QUANT_UNROLL
 			for (int i = 0; i < NR; i++)
 				raw[i] = float_narrow<DTYPE>(QM_NAN);
@@ -439,7 +436,7 @@ template <int DTYPE, int WIRE> struct dequantize_op {
 template <int DTYPE> struct order_op {
 	uint32_t negate;
 
-	__device__ __forceinline__ void begin(uint32_t)
+	__device__ __forceinline__ void begin(uint32_t, uint32_t)
 	{
 	}
 
@@ -454,7 +451,7 @@ template <int DTYPE> struct order_op {
 template <int DTYPE> struct unorder_op {
 	uint32_t negate;
 
-	__device__ __forceinline__ void begin(uint32_t)
+	__device__ __forceinline__ void begin(uint32_t, uint32_t)
 	{
 	}
 
@@ -469,7 +466,7 @@ template <int DTYPE> struct unorder_op {
 struct swap_op {
 	uint32_t mask;
 
-	__device__ __forceinline__ void begin(uint32_t)
+	__device__ __forceinline__ void begin(uint32_t, uint32_t)
 	{
 	}
 
@@ -484,7 +481,7 @@ struct swap_op {
 struct average_op {
 	int32_t divisor;
 
-	__device__ __forceinline__ void begin(uint32_t)
+	__device__ __forceinline__ void begin(uint32_t, uint32_t)
 	{
 	}
 
@@ -575,7 +572,10 @@ QUANT_FN void scan(const void *src, uint64_t count, float prescale, uint8_t *exp
 			seen += op.exponent(element_load<BYTES>(at + i * BYTES)) ==
 				QM_EXP_NONFINITE;
 	}
-	walk_count(nonfinite, seen);
+	for (int apart = QUANT_LANES / 2; apart; apart /= 2)
+		seen += __shfl_xor_sync(QUANT_ALL, seen, apart);
+	if (seen)
+		count_add(nonfinite, seen);
 }
 
 #endif

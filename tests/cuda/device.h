@@ -38,6 +38,16 @@ static inline uint4 make_uint4(uint32_t x, uint32_t y, uint32_t z, uint32_t w)
 	return value;
 }
 
+template <class T> static inline T __ldcs(const T *at)
+{
+	return *at;
+}
+
+template <class T> static inline void __stcs(T *at, T value)
+{
+	*at = value;
+}
+
 struct device_index {
 	uint32_t x;
 };
@@ -77,9 +87,14 @@ static inline float __uint_as_float(uint32_t bits)
 	return value;
 }
 
-static inline uint64_t __umul64hi(uint64_t a, uint64_t b)
+static inline uint32_t __umulhi(uint32_t a, uint32_t b)
 {
-	return (uint64_t)((unsigned __int128)a * b >> 64);
+	return (uint32_t)((uint64_t)a * b >> 32);
+}
+
+static inline int __clz(int value)
+{
+	return value ? __builtin_clz((unsigned)value) : 32;
 }
 
 static inline float __fmul_rn(float a, float b)
