@@ -92,6 +92,7 @@ void engine_gpu_attach(struct engine *engine, const struct engine_op *op, int i)
 
 unsigned engine_gpu_progress(struct engine *engine)
 {
+	const int oldest = coll_oldest(engine->coll);
 	struct gpu_error error;
 	int moved;
 
@@ -106,6 +107,10 @@ unsigned engine_gpu_progress(struct engine *engine)
 		engine_fail(engine, moved);
 		return 0;
 	}
+	/* What the program itself is late with is no stall. */
+	if (oldest >= 0 && engine->ops[oldest]->on_device &&
+	    gpu_held(engine->gpu, (unsigned)oldest))
+		engine->since_ns = engine->now_ns;
 	for (unsigned i = 0; moved && i < COLL_OPS; i++)
 		if (engine->ops[i] && engine->ops[i]->on_device)
 			engine_gpu_allow(engine, i);

@@ -299,7 +299,9 @@ static int gpu_finish(struct gpu *gpu, struct gpu_line *line)
 
 		if (work->line != line || work->finished)
 			continue;
-		rc = gpu_line_finish(line, work);
+		rc = gpu_line_come(line, work);
+		if (rc > 0)
+			rc = gpu_line_finish(line, work);
 		if (rc < 0)
 			return rc;
 		work->finished = rc > 0;
@@ -356,6 +358,11 @@ struct gpu_limits gpu_limits(const struct gpu *gpu, unsigned op)
 bool gpu_finished(const struct gpu *gpu, unsigned op)
 {
 	return gpu->works[op].finished;
+}
+
+bool gpu_held(const struct gpu *gpu, unsigned op)
+{
+	return !gpu->works[op].come;
 }
 
 /* --- Chunks --------------------------------------------------------------------------------------- */

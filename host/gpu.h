@@ -52,6 +52,8 @@ int gpu_progress(struct gpu *gpu, struct gpu_error *error);
 struct gpu_limits gpu_limits(const struct gpu *gpu, unsigned op);
 /* Whether dst has all results, and the caller's stream knows. */
 bool gpu_finished(const struct gpu *gpu, unsigned op);
+/* Whether the operation cannot begin because the caller's stream has not come so far. */
+bool gpu_held(const struct gpu *gpu, unsigned op);
 void gpu_detach(struct gpu *gpu, unsigned op);
 
 /* The quantizer's calls of the same names, for operations that are attached. */

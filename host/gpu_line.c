@@ -341,11 +341,10 @@ int gpu_line_enter(struct gpu_line *line, struct gpu_work *work)
 	int rc, nr = 0;
 
 	/* What the CPU reads itself is not there before. */
-	if (!work->come && !work->up) {
-		rc = gpu_device_query(&line->device, work->begin);
+	if (!work->up) {
+		rc = gpu_line_come(line, work);
 		if (rc <= 0)
 			return rc;
-		work->come = true;
 	}
 	for (; work->nr_entered < work->nr; nr++) {
 		rc = work_enter(line, work);
@@ -374,6 +373,14 @@ int gpu_line_begin(struct gpu_line *line, struct gpu_work *work)
 		return TALLY_DEVICE;
 	}
 	return TALLY_OK;
+}
+
+int gpu_line_come(struct gpu_line *line, struct gpu_work *work)
+{
+	const int rc = work->come ? 1 : gpu_device_query(&line->device, work->begin);
+
+	work->come = rc > 0;
+	return rc;
 }
 
 int gpu_line_finish(struct gpu_line *line, struct gpu_work *work)

@@ -75,6 +75,8 @@ int gpu_line_begin(struct gpu_line *line, struct gpu_work *work);
 int gpu_line_enter(struct gpu_line *line, struct gpu_work *work);
 /* What has come, and what follows from it: whether anything, or TALLY_DEVICE. */
 int gpu_line_progress(struct gpu_line *line);
+/* Whether the caller's stream has come to where it was when the operation was posted: 1, 0 or TALLY_DEVICE. */
+int gpu_line_come(struct gpu_line *line, struct gpu_work *work);
 /* The last of an operation: 1 when the caller's stream knows, and dst is written. */
 int gpu_line_finish(struct gpu_line *line, struct gpu_work *work);
 /* Nothing is in flight: all pieces are forgotten. */

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "host/engine.h"
 #include "host/gpu_device.h"
 #include "tests/unit/gpu_rig.h"
 
@@ -44,7 +45,7 @@ static float value_at(size_t i)
 	return (float)((int)(i * 2654435761u % 20011) - 10000) / 64;
 }
 
-static void solo_open(struct solo *solo)
+static void solo_open(struct solo *solo, const char *timeout)
 {
 	tally_config_t *config;
 	char sw[64];
@@ -55,7 +56,7 @@ static void solo_open(struct solo *solo)
 	assert_int_equal(tally_config_set(config, "rank", "0"), TALLY_OK);
 	assert_int_equal(tally_config_set(config, "switch", sw), TALLY_OK);
 	assert_int_equal(tally_config_set(config, "chunk", "128"), TALLY_OK);
-	assert_int_equal(tally_config_set(config, "timeout", "20"), TALLY_OK);
+	assert_int_equal(tally_config_set(config, "timeout", timeout), TALLY_OK);
 	assert_int_equal(tally_config_set(config, "libcuda", rig->library), TALLY_OK);
 	assert_int_equal(tally_open(&solo->comm, config), TALLY_OK);
 	tally_config_free(config);
@@ -64,7 +65,7 @@ static void solo_open(struct solo *solo)
 static void solo_begin(struct solo *solo)
 {
 	memset(solo, 0, sizeof(*solo));
-	solo_open(solo);
+	solo_open(solo, "20");
 	gpu_user_begin(&solo->user, rig, 0);
 	solo->data = calloc(COUNT, sizeof(float));
 	solo->got = calloc(COUNT, sizeof(float));
@@ -336,6 +337,29 @@ static void order__progress_never_waits(void **state)
 	solo_end(&solo);
 }
 
+/* The caller's stream may take longer than an operation may be without progress. */
+static void order__a_late_stream_is_no_stall(void **state)
+{
+	struct solo solo;
+	uint64_t begin_ns;
+
+	(void)state;
+	rig_needed();
+	solo_begin(&solo);
+	tally_close(solo.comm);
+	solo_open(&solo, "0.05");
+	rig->hold(solo.user.stream, HELD);
+	assert_int_equal(solo_post(&solo), TALLY_OK);
+	for (begin_ns = engine_clock(); engine_clock() - begin_ns < UINT64_C(200000000);) {
+		rig->hold(solo.user.stream, HELD);
+		assert_int_equal(tally_wait(solo.req, 1000000), TALLY_IN_PROGRESS);
+	}
+	rig->hold(solo.user.stream, 0);
+	assert_int_equal(tally_wait(solo.req, -1), TALLY_OK);
+	solo_check(&solo, solo.data);
+	solo_end(&solo);
+}
+
 static void order__many_operations_at_once(void **state)
 {
 	enum { OPS = 32, EACH = COUNT / OPS };
@@ -546,6 +570,7 @@ int main(void)
 		cmocka_unit_test(order__after_what_the_stream_has_to_do),
 		cmocka_unit_test(order__of_host_memory_as_source),
 		cmocka_unit_test(order__progress_never_waits),
+		cmocka_unit_test(order__a_late_stream_is_no_stall),
 		cmocka_unit_test(order__many_operations_at_once),
 		cmocka_unit_test(stop__abort_waits_for_the_device),
 		cmocka_unit_test(stop__close_waits_for_the_device),
