@@ -27,7 +27,7 @@ enum gpu_kernel {
 	GPU_KERNELS,
 };
 
-enum { GPU_EVENTS = 128 };
+enum { GPU_EVENTS = 160 };
 
 struct gpu_device {
 	const struct gpu_driver *driver;

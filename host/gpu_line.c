@@ -15,7 +15,7 @@
 enum {
 	LINE_ALIGN = 512, /* of what copies and kernels start with */
 	LINE_DEPTH = 4,	  /* the largest pieces that staging holds */
-	LINE_BYTES_MIN = 4 << 20,
+	LINE_BYTES_MIN = 1 << 20,
 	LINE_BLOCKS = 128, /* elements of a piece, for each byte of a chunk */
 };
 
