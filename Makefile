@@ -204,12 +204,13 @@ FUZZ        := $(call test,$(FUZZ_SRC))
 PERF        := $(call test,$(call mains,tests/perf))
 E2E_PROG    := $(call test,$(call mains,tests/e2e))
 SECOND      := $(call test,$(call mains,tests/second))
+FAKE        := $(if $(shell command -v $(firstword $(CXX))),$(B)/tests/cuda/fake/libcuda.so.1)
 CUDA_TESTS  := $(if $(shell command -v $(firstword $(CXX))),$(B)/tests/cuda/emulate)
 NUMERICS    := $(call test,$(call mains,tests/numerics))
 E2E         := $(filter-out tests/e2e/lib%,$(wildcard tests/e2e/*.sh))
 
 .PHONY: all lib deps tests check check-unit check-explore check-proof check-sim check-fuzz \
-        check-numerics numerics fuzz fuzz-run coverage coverage-run check-style check-e2e check-kill demo bench \
+        check-numerics numerics fuzz fuzz-run coverage coverage-run check-style check-e2e check-gpu check-kill demo bench \
         install uninstall clean format help
 all: lib $(PROGRAMS)  ## libtally, the switch, tools, examples, the fabric runner
 	@$(if $(HAVE_DPDK),:,echo 'tally-switch is not built: DPDK is missing; `make deps` \
@@ -220,7 +221,7 @@ all: lib $(PROGRAMS)  ## libtally, the switch, tools, examples, the fabric runne
 	`make deps` installs them (Debian packages libyaml-dev and libnl-route-3-dev).')
 lib: $(LIB) $(LIB_SO) $(if $(LIB_SO),$(B)/libtally.so)
 tests: all $(UNIT) $(EXPLORE) $(SECOND) $(SIM) $(FUZZ) $(PERF) $(E2E_PROG) \
-       $(CUDA_TESTS) $(NUMERICS)  ## everything the checks run
+       $(FAKE) $(CUDA_TESTS) $(NUMERICS)  ## everything the checks run
 
 $(B)/libtally.a: $(OBJ_LIB)
 $(B)/libtallyswitch.a: $(OBJ_SWITCH)
@@ -258,6 +259,7 @@ $(call link-programs,$(if $(HAVE_TOPO),$(call mains,topologies)),$(ALL_LIBS),$(T
 # A test of a *_dpdk.c file has the drivers; the others pull in what they call.
 $(call link-tests,$(filter %_dpdk_test.c,$(UNIT_SRC)),$(UNIT_OBJ) $(ALL_LIBS),\
     $(TEST_LIBS) $(DPDK_LIBS) -lcmocka)
+$(filter $(B)/tests/unit/gpu_%,$(UNIT)): | $(FAKE)
 $(call link-tests,$(filter-out %_dpdk_test.c,$(UNIT_SRC)),$(UNIT_OBJ) $(ALL_LIBS),\
     $(TEST_LIBS) $(DPDK_TEST) -lcmocka)
 $(foreach d,tests/perf tests/e2e,$(call link-tests,$(call mains,$(d)),\
@@ -271,6 +273,10 @@ $(call link-tests,$(FUZZ_SRC),$(if $(filter fuzz,$(MODE)),,$(B)/tests/fuzz/repla
     $(call objs,tests/sim) $(ALL_LIBS),$(TEST_LIBS) $(DPDK_TEST) \
     $(if $(filter fuzz,$(MODE)),-fsanitize=fuzzer))
 
+# A driver for tests: the kernels' source, run by the emulator.
+$(FAKE): $(call obj,$(wildcard tests/cuda/fake/*.c)) $(B)/tests/cuda/emulator.o
+	$(call say,SO,$@)
+	$(Q)$(CXX) -shared -Wl,-soname,libcuda.so.1 $^ $(LDFLAGS) -o $@
 # The emulator runs the kernels' source, so a C++ compiler will do.
 $(B)/tests/cuda/emulate: $(patsubst %,$(B)/tests/cuda/%.o,emulate emulator piece) $(LIB)
 	$(call say,LINK,$@)
@@ -336,6 +342,8 @@ check-style: all  ## layers, purity, headers, exports, sizes, layout
 	@$(CHECK) $(STYLE:%=style:%)
 check-e2e: all $(E2E_PROG)  ## end-to-end tests; as root they also run as an ordinary user
 	@$(CHECK) $(E2E:%=e2e:%)
+check-gpu: $(B)/tests/unit/gpu_allreduce_test $(B)/tests/perf/bench_gpu  ## all-reduces and bandwidth on a real GPU
+	@tests/cuda/gpu.sh $(B)
 check-kill: all $(E2E_PROG)  ## worker, leaf and root killed, stopped, cut off: a table (3 minutes)
 	@tests/e2e/kill.sh $(B) all
 check-mutants:  ## the list of mutants: one for each rule, its text in its file (check-proof runs them)

@@ -26,11 +26,11 @@ count()
 {
 	local ok not last
 
-	cat "$1"
-	ok=$(grep -c '^ok ' "$1")
-	not=$(grep -c '^not ok ' "$1")
-	last=$(tail -n 1 "$1" | grep -vE '^(not )?ok |^skip ')
-	if [ "$ok" -eq 0 ] && [ "$not" -eq 0 ] && [ "$2" -eq 0 ]; then
+	sed 's/^ok .*# SKIP/skip/' "$1" | tee "$1.said"
+	ok=$(grep -c '^ok ' "$1.said")
+	not=$(grep -c '^not ok ' "$1.said")
+	last=$(tail -n 1 "$1.said" | grep -vE '^(not )?ok |^skip |^#')
+	if [ "$ok" -eq 0 ] && [ "$not" -eq 0 ] && [ "$2" -eq 0 ] && ! grep -q '^skip ' "$1.said"; then
 		echo "ok $3"
 		ok=1
 	elif [ "$2" -ne 0 ] && [ "$not" -eq 0 ]; then
@@ -52,7 +52,7 @@ part()
 }
 
 out=$(mktemp "${TMPDIR:-/tmp}/tally-numerics.XXXXXX") || exit 1
-trap 'rm -f "$out"' EXIT
+trap 'rm -f "$out" "$out.said"' EXIT
 
 if command -v python3 >/dev/null; then
 	part "the table is what exact fractions give" tests/numerics/vectors.py
