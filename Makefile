@@ -22,6 +22,10 @@ LOSS       ?=
 SEEDS      ?= 500
 FUZZ_SECONDS ?= 30
 STATES     ?= 500000
+# The GPU's kernels: nvcc (NVCC= for none), machine code for these, and PTX for what comes later.
+NVCC       ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))
+CUDA_SM    ?= 80 90 100
+CUDA_PTX   ?= 75 100
 B          := build/$(MODE)$(if $(CLANG),-clang)
 VERSION    := $(shell awk '/define TALLY_VERSION_M|define TALLY_VERSION_P/ \
               { printf "%s%s", dot, $$3; dot = "." }' host/include/tally.h 2>/dev/null)
@@ -103,16 +107,17 @@ TOPO_LIBS   := $(shell $(PKG_CONFIG) --libs yaml-0.1 libnl-route-3.0)
 endif
 
 # --- Layers: a folder each; ALLOW_x are the folders whose headers x may include ----------------
-LAYERS := proto kernels switch/core switch/io switch host/core host/transport host host/tools \
+LAYERS := proto kernels kernels/cuda switch/core switch/io switch host/core host/transport host host/tools \
           host/examples topologies
 ALLOW_proto          := proto
 ALLOW_kernels        := kernels
+ALLOW_kernels/cuda   := kernels/cuda kernels
 ALLOW_switch/core    := switch/core proto
 ALLOW_switch/io      := switch/io switch/core proto
 ALLOW_switch         := switch switch/io switch/core proto
 ALLOW_host/core      := host/core proto
 ALLOW_host/transport := host/transport proto
-ALLOW_host           := host host/include host/core host/transport proto kernels
+ALLOW_host           := host host/include host/core host/transport proto kernels kernels/cuda
 ALLOW_host/tools     := host/tools host/include host
 ALLOW_host/examples  := host/examples host/include
 ALLOW_topologies     := topologies switch switch/io switch/core host host/include host/core \
@@ -134,7 +139,7 @@ src      = $(filter-out $(skipped),$(wildcard $(1)/*.c))
 # A file that defines main is a program; the other files of its folder belong to all of them.
 MAINS   := $(shell grep -lsw '^int main' $(wildcard switch/*.c host/tools/*.c \
            host/examples/*.c topologies/*.c tests/explore/*.c tests/perf/*.c tests/e2e/*.c \
-           tests/sim/*.c tests/second/*.c))
+           tests/sim/*.c tests/second/*.c tests/numerics/*.c))
 mains    = $(filter $(MAINS),$(call src,$(1)))
 obj      = $(patsubst %.c,$(B)/%.o,$(1))
 objs     = $(call obj,$(filter-out $(MAINS),$(call src,$(1))))
@@ -148,10 +153,29 @@ $(B)/kernels/quant_scalar.o: EXTRA := -fno-tree-vectorize -fno-tree-slp-vectoriz
 $(B)/%_dpdk.o $(B)/%_dpdk_test.o: EXTRA := $(DPDK_CFLAGS)
 $(B)/topologies/%.o $(B)/tests/unit/%.o: EXTRA += $(TOPO_CFLAGS)
 
+# --- Kernels for the GPU: a fat binary in the library, where nvcc is -------------------------------
+CUDA_SRC   := $(wildcard kernels/cuda/*.cu kernels/cuda/*.cuh) kernels/cuda/quant_cuda.h kernels/quant.h \
+              kernels/quant_math.h
+# Numbers are exact: nothing is fused, subnormals are kept. The kernels' bounds leave 32 registers.
+NVCCFLAGS  := -I. -std=c++17 -O3 --ftz=false --fmad=false --Werror all-warnings \
+              -Xptxas --warn-on-spills,--warn-on-local-memory-usage,--warning-as-error
+FATBIN     := $(if $(NVCC),$(B)/kernels/cuda/quant.fatbin)
+CUDA_CODE  := $(foreach a,$(CUDA_SM),-gencode arch=compute_$(a),code=sm_$(a)) \
+              $(foreach a,$(CUDA_PTX),-gencode arch=compute_$(a),code=compute_$(a))
+$(B)/kernels/cuda/quant.fatbin: kernels/cuda/quant_cuda.cu $(CUDA_SRC) Makefile
+	$(call say,NVCC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(NVCC) $(NVCCFLAGS) $(CUDA_CODE) \
+	    $$($(NVCC) --help | grep -q compress-mode && echo --compress-mode=size) -fatbin $< -o $@
+ifneq ($(FATBIN),)
+$(B)/kernels/cuda/quant_fatbin.o: EXTRA := -DQUANT_FATBIN_FILE='"$(FATBIN)"'
+$(B)/kernels/cuda/quant_fatbin.o: $(FATBIN)
+endif
+
 # --- Products ----------------------------------------------------------------------------------
 # The library never links DPDK: its *_dpdk.c files, if any, are left to plug-ins.
 OBJ_LIB     := $(filter-out %_dpdk.o,$(foreach l,host host/core host/transport proto kernels \
-               switch/core,$(call objs,$(l))))
+               kernels/cuda switch/core,$(call objs,$(l))))
 OBJ_SWITCH  := $(strip $(call objs,switch) $(call objs,switch/io))
 OBJ_TOPO    := $(if $(HAVE_TOPO),$(call objs,topologies))
 LIB         := $(if $(OBJ_LIB),$(B)/libtally.a)
@@ -180,10 +204,13 @@ FUZZ        := $(call test,$(FUZZ_SRC))
 PERF        := $(call test,$(call mains,tests/perf))
 E2E_PROG    := $(call test,$(call mains,tests/e2e))
 SECOND      := $(call test,$(call mains,tests/second))
+FAKE        := $(if $(shell command -v $(firstword $(CXX))),$(B)/tests/cuda/fake/libcuda.so.1)
+CUDA_TESTS  := $(if $(shell command -v $(firstword $(CXX))),$(B)/tests/cuda/emulate)
+NUMERICS    := $(call test,$(call mains,tests/numerics))
 E2E         := $(filter-out tests/e2e/lib%,$(wildcard tests/e2e/*.sh))
 
 .PHONY: all lib deps tests check check-unit check-explore check-proof check-sim check-fuzz \
-        fuzz fuzz-run coverage coverage-run check-style check-e2e check-kill demo bench \
+        check-numerics numerics fuzz fuzz-run coverage coverage-run check-style check-e2e check-gpu check-kill demo bench \
         install uninstall clean format help
 all: lib $(PROGRAMS)  ## libtally, the switch, tools, examples, the fabric runner
 	@$(if $(HAVE_DPDK),:,echo 'tally-switch is not built: DPDK is missing; `make deps` \
@@ -193,7 +220,8 @@ all: lib $(PROGRAMS)  ## libtally, the switch, tools, examples, the fabric runne
 	@$(if $(HAVE_TOPO),:,echo 'tally-fabric is not built: libyaml or libnl-route is missing; \
 	`make deps` installs them (Debian packages libyaml-dev and libnl-route-3-dev).')
 lib: $(LIB) $(LIB_SO) $(if $(LIB_SO),$(B)/libtally.so)
-tests: all $(UNIT) $(EXPLORE) $(SECOND) $(SIM) $(FUZZ) $(PERF) $(E2E_PROG)  ## everything the checks run
+tests: all $(UNIT) $(EXPLORE) $(SECOND) $(SIM) $(FUZZ) $(PERF) $(E2E_PROG) \
+       $(FAKE) $(CUDA_TESTS) $(NUMERICS)  ## everything the checks run
 
 $(B)/libtally.a: $(OBJ_LIB)
 $(B)/libtallyswitch.a: $(OBJ_SWITCH)
@@ -231,6 +259,7 @@ $(call link-programs,$(if $(HAVE_TOPO),$(call mains,topologies)),$(ALL_LIBS),$(T
 # A test of a *_dpdk.c file has the drivers; the others pull in what they call.
 $(call link-tests,$(filter %_dpdk_test.c,$(UNIT_SRC)),$(UNIT_OBJ) $(ALL_LIBS),\
     $(TEST_LIBS) $(DPDK_LIBS) -lcmocka)
+$(filter $(B)/tests/unit/gpu_%,$(UNIT)): | $(FAKE)
 $(call link-tests,$(filter-out %_dpdk_test.c,$(UNIT_SRC)),$(UNIT_OBJ) $(ALL_LIBS),\
     $(TEST_LIBS) $(DPDK_TEST) -lcmocka)
 $(foreach d,tests/perf tests/e2e,$(call link-tests,$(call mains,$(d)),\
@@ -238,16 +267,31 @@ $(foreach d,tests/perf tests/e2e,$(call link-tests,$(call mains,$(d)),\
 
 $(call link-tests,$(call mains,tests/explore),$(call objs,tests/explore) $(LIB))
 $(call link-tests,$(call mains,tests/second),$(LIB))
+$(call link-tests,$(call mains,tests/numerics),$(call objs,tests/numerics) $(LIB_TOOLS) $(LIB))
 $(call link-tests,$(call mains,tests/sim),$(call objs,tests/sim) $(LIB),$(LIB_PCAP))
 $(call link-tests,$(FUZZ_SRC),$(if $(filter fuzz,$(MODE)),,$(B)/tests/fuzz/replay.o) \
     $(call objs,tests/sim) $(ALL_LIBS),$(TEST_LIBS) $(DPDK_TEST) \
     $(if $(filter fuzz,$(MODE)),-fsanitize=fuzzer))
+
+# A driver for tests: the kernels' source, run by the emulator.
+$(FAKE): $(call obj,$(wildcard tests/cuda/fake/*.c)) $(B)/tests/cuda/emulator.o
+	$(call say,SO,$@)
+	$(Q)$(CXX) -shared -Wl,-soname,libcuda.so.1 $^ $(LDFLAGS) -o $@
+# The emulator runs the kernels' source, so a C++ compiler will do.
+$(B)/tests/cuda/emulate: $(patsubst %,$(B)/tests/cuda/%.o,emulate emulator piece) $(LIB)
+	$(call say,LINK,$@)
+	$(Q)$(CXX) $(LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) -o $@
 
 # --- Rules -------------------------------------------------------------------------------------
 $(B)/%.o: %.c Makefile
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(ISA) $(EXTRA) $(DEPFLAGS) -c $< -o $@
+$(B)/%.o: %.cc Makefile
+	$(call say,CXX,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) $(CPPFLAGS) -std=c++11 -fPIC -ffp-contract=off -fno-strict-aliasing -Wall -Wextra \
+	    $(WERROR) $(OPT_$(MODE)) $(DEPFLAGS) -c $< -o $@
 $(B)/%.a:
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
@@ -271,7 +315,8 @@ RUN_SECOND := $(if $(PYTHON),explore:tests/second/second.py,\
 RUN_PROOF := $(if $(filter release,$(MODE)),proof:tests/proof/check.sh \
              $(if $(PYTHON),'proof:tests/mutants/run.py --sample',\
              'skip:mutants:python3 is missing (Debian package python3)'))
-RUN_REST  := $(EXPLORE:%=explore:%) $(RUN_PROOF) $(RUN_SECOND) $(RUN_SIM) $(FUZZ:%=explore:%) \
+RUN_NUMERICS := 'proof:tests/numerics/check.sh $(B)'
+RUN_REST  := $(EXPLORE:%=explore:%) $(RUN_PROOF) $(RUN_NUMERICS) $(RUN_SECOND) $(RUN_SIM) $(FUZZ:%=explore:%) \
              $(STYLE:%=style:%) $(E2E:%=e2e:%)
 ifeq ($(MODE),tsan)
 RUN_REST  := 'skip:explore, style and e2e:MODE=tsan runs the unit tests only'
@@ -287,6 +332,8 @@ check-proof: $(EXPLORE)  ## models of the protocol; explorers, further; a mutant
 	@tests/proof/check.sh $(foreach e,$(EXPLORE),$(e) $(if $(filter %tree_join,$(e)),$(STATES))); rc=$$?; \
 	$(if $(PYTHON),tests/mutants/run.py,\
 	echo 'skip mutants: python3 is missing (Debian package python3)') && exit $$rc
+check-numerics: $(NUMERICS) $(CUDA_TESTS) $(filter %/gpu_allreduce_test,$(UNIT))  ## vectors, expected and seen; all ways to compute are equal
+	@tests/numerics/check.sh $(B) all
 check-sim: $(SIM)  ## simulator: SEEDS=N or A..B runs, past failures, mutants
 	@$(CHECK) $(RUN_SIM)
 check-fuzz: $(FUZZ)  ## the committed inputs of the fuzz targets
@@ -295,6 +342,8 @@ check-style: all  ## layers, purity, headers, exports, sizes, layout
 	@$(CHECK) $(STYLE:%=style:%)
 check-e2e: all $(E2E_PROG)  ## end-to-end tests; as root they also run as an ordinary user
 	@$(CHECK) $(E2E:%=e2e:%)
+check-gpu: $(B)/tests/unit/gpu_allreduce_test $(B)/tests/perf/bench_gpu  ## all-reduces and bandwidth on a real GPU
+	@tests/cuda/gpu.sh $(B)
 check-kill: all $(E2E_PROG)  ## worker, leaf and root killed, stopped, cut off: a table (3 minutes)
 	@tests/e2e/kill.sh $(B) all
 check-mutants:  ## the list of mutants: one for each rule, its text in its file (check-proof runs them)
@@ -315,6 +364,9 @@ coverage-run: $(UNIT) $(EXPLORE) $(SIM) $(FUZZ)
 # --- Trying it out -----------------------------------------------------------------------------
 demo: all  ## train on the digits through a switch; LOSS=1% drops packets
 	@$(B)/tally-fabric run topologies/demo.yaml $(if $(LOSS),--loss $(LOSS))
+numerics: $(NUMERICS)  ## errors of sums: the tables and the plot of docs/numerics.md; GRADS=FILES: of these
+	@$(if $(PYTHON),tests/numerics/numerics.py $(B) $(GRADS),\
+	echo 'make numerics needs python3 (Debian package python3)' && exit 1)
 bench: all $(PERF)  ## measure; a table and JSON
 	@$(if $(wildcard tests/perf/run.sh),tests/perf/run.sh $(B),set -e; for p in $(PERF); do $$p; done)
 

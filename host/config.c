@@ -89,6 +89,10 @@ static const struct config_option config_table[] = {
 	{ CONFIG_OPT("kernels", "KERNELS", CONFIG_CHOICE, kernels), .default_text = "best",
 	  .unit_text = "", .allowed = "best|scalar|avx2|avx512",
 	  .meaning = "instructions for the conversion of numbers; all give the same bits" },
+	{ CONFIG_OPT("libcuda", "LIBCUDA", CONFIG_TEXT, libcuda), .default_text = "",
+	  .unit_text = "", .allowed = "a file name", .max = CONFIG_PATH - 1,
+	  .meaning =
+		  "the CUDA driver, if it is not libcuda.so.1; asked only once it is loaded in this process" },
 	{ CONFIG_OPT("debug", "DEBUG", CONFIG_CHOICE, debug), .default_text = "WARN",
 	  .unit_text = "", .allowed = "NONE|WARN|INFO|TRACE", .meaning = "what the log says" },
 	{ CONFIG_OPT("debug_file", "DEBUG_FILE", CONFIG_TEXT, debug_file), .default_text = "",

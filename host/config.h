@@ -79,6 +79,7 @@ struct config {
 	uint64_t debug;						/* enum tally_log_level */
 	char debug_file[CONFIG_PATH];
 	char conf[CONFIG_PATH];
+	char libcuda[CONFIG_PATH];
 	uint64_t kernels; /* 0: best */
 	uint64_t port;
 	uint64_t wire;	/* enum config_wire */

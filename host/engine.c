@@ -19,6 +19,7 @@
 #define ENGINE_GAP_NS UINT64_C(1000000000)   /* see engine_gap() */
 #define ENGINE_SILENT_NS UINT64_C(150000000) /* questions are repeated every 100 ms */
 #define ENGINE_NO_ROOM_NS UINT64_C(50000)    /* look for room again */
+#define ENGINE_GPU_NS UINT64_C(20000)	     /* ask a device again */
 #define ENGINE_TEXT_OP 128
 
 uint64_t engine_clock(void)
@@ -31,18 +32,24 @@ uint64_t engine_clock(void)
 
 /* --- Failing ------------------------------------------------------------------------------------ */
 
-void engine_fail(struct engine *engine, int status)
+void engine_end(struct engine *engine, int status, bool on_device)
 {
-	engine->status = status;
 	for (unsigned i = 0; i < COLL_OPS; i++) {
 		struct engine_op *op = engine->ops[i];
 
-		if (!op)
+		if (!op || op->on_device != on_device)
 			continue;
 		op->status = status;
 		op->done_ns = engine->now_ns;
 		engine->ops[i] = NULL;
 	}
+}
+
+void engine_fail(struct engine *engine, int status)
+{
+	engine->status = status;
+	engine_end(engine, status, false);
+	engine_gpu_stop(engine);
 	if (status != TALLY_ABORTED)
 		log_print(TALLY_LOG_INFO, "rank %u: %s", engine->session.rank, engine->text);
 }
@@ -89,8 +96,7 @@ static void engine_result(struct engine *engine, const struct wire_msg *msg)
 		if (chunk.close)
 			break;
 		op = engine->ops[chunk.op];
-		op->nonfinite +=
-			quantizer_deliver(&engine->quantizer, &op->tensor, &chunk, msg->payload);
+		op->nonfinite += engine_deliver(engine, &chunk, msg->payload);
 		op->saturated += quantizer_saturated(&chunk, msg->payload);
 		break;
 	case COLL_TAKEN_E:
@@ -98,6 +104,7 @@ static void engine_result(struct engine *engine, const struct wire_msg *msg)
 		origin = wire_origin_rank(chunk.e + WIRE_E_ORIGIN);
 		if (origin >= 0 && (op->nonfinite_rank < 0 || origin < op->nonfinite_rank))
 			op->nonfinite_rank = origin;
+		engine_agreed(engine, &chunk);
 		break;
 	case COLL_DROPPED:
 		engine->stats.dropped++;
@@ -287,7 +294,7 @@ static void engine_payload(struct engine *engine, const struct coll_chunk *chunk
 	} else if (chunk->close) {
 		coll_close(engine->coll, chunk, payload);
 	} else {
-		quantizer_fill(&engine->quantizer, &engine->ops[chunk->op]->tensor, chunk, payload);
+		engine_fill(engine, chunk, payload);
 		if (chunk->counted)
 			engine_count(engine, chunk, payload);
 	}
@@ -295,14 +302,12 @@ static void engine_payload(struct engine *engine, const struct coll_chunk *chunk
 
 static void engine_chunk(struct engine *engine, const struct coll_chunk *chunk)
 {
-	const struct engine_op *op = engine->ops[chunk->op];
 	const uint32_t trailer = engine->config.check ? WIRE_CRC : 0;
 	struct wire_msg header = engine->header;
 	uint8_t *data = engine_packet_new(engine, WIRE_HEADER + chunk->len + trailer);
 
 	/* Scanned even if there is no buffer: this time is lost as a packet may be, the next is not fresh. */
-	if (chunk->lane == COLL_E && chunk->fresh &&
-	    quantizer_scan(&engine->quantizer, &op->tensor, chunk))
+	if (chunk->lane == COLL_E && chunk->fresh && engine_scan(engine, chunk))
 		wire_origin_mark(chunk->e + WIRE_E_ORIGIN, engine->session.rank);
 	/* Counted even if there is no buffer, for the same reason. */
 	if (!data && !chunk->counted)
@@ -363,7 +368,8 @@ static unsigned engine_transmit(struct engine *engine)
 	unsigned room, nr, probes = 0;
 	uint64_t end_ns;
 
-	if (!engine_may_send(engine) || !coll_outstanding(engine->coll) || !engine_flush(engine))
+	/* What is flushed may end the epoch. */
+	if (!engine_flush(engine) || !engine_may_send(engine) || !coll_outstanding(engine->coll))
 		return 0;
 	room = engine->transport->ops->room(engine->transport);
 	if (!room) {
@@ -420,9 +426,10 @@ static void engine_complete(struct engine *engine)
 {
 	int i;
 
-	while ((i = coll_finish(engine->coll)) >= 0) {
+	while ((i = coll_complete(engine->coll)) >= 0 && engine_gpu_finish(engine, i)) {
 		struct engine_op *op = engine->ops[i];
 
+		coll_finish(engine->coll);
 		if (!coll_verified(engine->coll, i)) {
 			engine_corrupted(engine, i);
 			return;
@@ -527,9 +534,11 @@ int engine_progress(struct engine *engine)
 	engine_gap(engine);
 	if (atomic_load_explicit(&engine->abort_asked, memory_order_acquire))
 		engine_aborted(engine);
+	engine_gpu_drain(engine, false);
 	if (engine->status)
 		return engine->status;
 	nr = engine_exchange(engine);
+	nr += engine_gpu_progress(engine);
 	if (!engine->status) {
 		nr += engine_transmit(engine);
 		engine_complete(engine);
@@ -561,6 +570,8 @@ void engine_sleep(struct engine *engine, uint64_t limit_ns)
 	}
 	if (pending && engine->send_at_ns < at)
 		at = engine->send_at_ns;
+	if (engine_gpu_pending(engine) && begin_ns + ENGINE_GPU_NS < at)
+		at = begin_ns + ENGINE_GPU_NS;
 	if (at <= begin_ns)
 		return;
 	engine->transport->ops->wait(engine->transport, at - begin_ns);
@@ -641,7 +652,7 @@ static int engine_start(struct engine *engine, struct engine_op *op)
 		},
 		.form = COLL_OPEN,
 	};
-	int i;
+	int i, rc;
 
 	if (!op->barrier)
 		quantizer_plan(&args, &op->tensor);
@@ -649,7 +660,11 @@ static int engine_start(struct engine *engine, struct engine_op *op)
 		args.form = COLL_OPEN;
 		args.kind = args.width = 0;
 	}
+	rc = engine_gpu_begin(engine, op, &args);
+	if (rc < 0)
+		return rc;
 	i = coll_start(engine->coll, &args);
+	engine_gpu_attach(engine, op, i);
 	if (i < 0) {
 		snprintf(engine->text, ENGINE_TEXT,
 			 "%d operations are outstanding: wait for the oldest first", COLL_OPS);

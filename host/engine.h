@@ -18,6 +18,7 @@
 #include "host/config.h"
 #include "host/core/coll.h"
 #include "host/core/session.h"
+#include "host/gpu.h"
 #include "host/include/tally.h"
 #include "host/quantizer.h"
 #include "host/transport/transport.h"
@@ -35,7 +36,9 @@ struct engine_op {
 	struct quantizer_tensor tensor;
 	uint64_t count;
 	bool barrier;
-	int status; /* enum tally_status */
+	void *stream;	/* the caller's, with device memory */
+	bool on_device; /* src or dst is: the engine's */
+	int status;	/* enum tally_status */
 	uint64_t nonfinite, saturated;
 	int32_t nonfinite_rank; /* -1: none */
 	uint64_t posted_ns, done_ns;
@@ -57,6 +60,9 @@ struct engine {
 	struct coll *coll;
 	void *coll_mem;
 	struct quantizer quantizer;
+	struct gpu *gpu; /* NULL: no operation was on a device yet */
+	bool draining;	 /* the epoch is over, but devices may still use some operations' memory */
+	int drained;	 /* their status when they do not any more */
 	struct wire_msg header;	 /* what all DATA of this epoch have in common */
 	uint16_t p_asked, slots; /* slots: agreed */
 	struct engine_op *ops[COLL_OPS];
@@ -116,9 +122,31 @@ void engine_sleep(struct engine *engine, uint64_t limit_ns);
 int engine_wait(struct engine *engine, struct engine_op *op, int64_t timeout_ns);
 /* The epoch is over: status and engine->text become that of all outstanding operations. */
 void engine_fail(struct engine *engine, int status);
+/* Those on devices, or all others, have this status. */
+void engine_end(struct engine *engine, int status, bool on_device);
 void engine_stats(const struct engine *engine, struct tally_stats *stats);
 /* Receives, and sends control messages only, whatever the state: how many came. */
 unsigned engine_exchange(struct engine *engine);
+
+/* engine_gpu.c: the same for tensors wherever they lie */
+
+/* Before coll_start() has numbered the operation, and after: i < 0, it has not. */
+int engine_gpu_begin(struct engine *engine, struct engine_op *op, const struct coll_args *args);
+void engine_gpu_attach(struct engine *engine, const struct engine_op *op, int i);
+/* Whether anything moved; may fail the epoch. */
+unsigned engine_gpu_progress(struct engine *engine);
+/* Whether an operation is complete, once all its results are in. */
+bool engine_gpu_finish(struct engine *engine, int i);
+/* Whether something may come without a packet. */
+bool engine_gpu_pending(const struct engine *engine);
+/* The epoch is over.  Operations on devices get the engine's status when these have let go of the memory. */
+void engine_gpu_stop(struct engine *engine);
+void engine_gpu_drain(struct engine *engine, bool wait);
+uint64_t engine_scan(struct engine *engine, const struct coll_chunk *chunk);
+void engine_fill(struct engine *engine, const struct coll_chunk *chunk, uint8_t *payload);
+uint64_t engine_deliver(struct engine *engine, const struct coll_chunk *chunk,
+			const uint8_t *payload);
+void engine_agreed(struct engine *engine, const struct coll_chunk *chunk);
 
 /* membership.c */
 

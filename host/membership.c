@@ -203,6 +203,7 @@ int engine_rejoin(struct engine *engine)
 		session_fail(&engine->session, engine->now_ns);
 	engine_fail(engine, TALLY_ABORTED);
 	engine->joined = 0;
+	engine_gpu_drain(engine, true);
 	if (engine->session.state != SESSION_JOINING)
 		session_rejoin(&engine->session, engine->now_ns);
 	return membership_join(engine);
@@ -341,6 +342,7 @@ static void membership_free(struct engine *engine)
 {
 	if (engine->transport)
 		engine->transport->ops->close(engine->transport);
+	gpu_close(engine->gpu);
 	free(engine->coll_mem);
 	free(engine);
 }
@@ -414,6 +416,7 @@ void engine_close(struct engine *engine)
 		snprintf(engine->text, ENGINE_TEXT, "closed by tally_close()");
 		engine_fail(engine, TALLY_ABORTED);
 	}
+	engine_gpu_drain(engine, true);
 	session_leave(&engine->session, engine->now_ns);
 	membership_drive(engine, SESSION_LEAVING);
 	membership_free(engine);

@@ -371,10 +371,6 @@ static int tally_check_args(const tally_t *comm, const struct tally_args *args)
 		return tally_fail(comm, TALLY_INVALID,
 				  "tally_allreduce: %zu elements are more than memory can hold",
 				  args->count);
-	if (args->stream)
-		return tally_fail(
-			comm, TALLY_UNSUPPORTED,
-			"tally_allreduce: this version has no GPU support: stream must be NULL");
 	return tally_check_numbers(comm, args);
 }
 
@@ -420,6 +416,7 @@ int tally_allreduce(tally_t *comm, const struct tally_args *args, tally_request_
 		return rc;
 	op.count = ours.count;
 	op.tensor = tally_tensor(comm, &ours);
+	op.stream = ours.stream;
 	return tally_post(comm, &op, "tally_allreduce", req);
 }
 

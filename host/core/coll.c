@@ -13,10 +13,11 @@ struct op {
 	uint8_t desc_bytes[WIRE_DESC];
 	uint32_t crc;
 	uint8_t form, kind, width;
-	uint32_t per;		     /* elements of a data chunk */
-	uint64_t e_first;	     /* segment of the epoch */
-	uint64_t nr_segs, nr_chunks; /* nr_chunks: CLOSE is the last, if there is one */
-	uint64_t left;		     /* E and D results not taken */
+	uint32_t per;			       /* elements of a data chunk */
+	uint64_t e_first;		       /* segment of the epoch */
+	uint64_t nr_segs, nr_chunks;	       /* nr_chunks: CLOSE is the last, if there is one */
+	uint64_t segs_allowed, chunks_allowed; /* see coll_allow() */
+	uint64_t left;			       /* E and D results not taken */
 	bool close;
 	/* The sums of CLOSE: over what was sent, over what was taken, and what came back as the total. */
 	uint32_t sent[2], taken[2], closed[2];
@@ -136,7 +137,9 @@ int coll_start(struct coll *c, const struct coll_args *args)
 			   .kind = args->kind,
 			   .width = args->width,
 			   .e_first = c->e_posted,
-			   .nr_segs = 1 };
+			   .nr_segs = 1,
+			   .segs_allowed = UINT64_MAX,
+			   .chunks_allowed = UINT64_MAX };
 	op->desc.opno = (uint32_t)c->op_next;
 	op->desc.p = c->epoch.p;
 	op->desc.width = args->width;
@@ -160,6 +163,12 @@ int coll_start(struct coll *c, const struct coll_args *args)
 static uint64_t seg_full(const struct op *op)
 {
 	return (uint64_t)128 * op->width;
+}
+
+void coll_allow(struct coll *c, int op, uint64_t segments, uint64_t chunks)
+{
+	c->ops[op].segs_allowed = segments;
+	c->ops[op].chunks_allowed = chunks;
 }
 
 /* Chunks of one segment: CLOSE is one of the last, full or not. */
@@ -283,7 +292,8 @@ static bool e_ready(struct coll *c)
 {
 	uint64_t limit = c->epoch.slots > COLL_SEG_CHUNKS ? c->epoch.slots : COLL_SEG_CHUNKS;
 
-	return c->e_op != c->op_next && c->ahead < limit && lane_free(&c->lane[COLL_E]) &&
+	return c->e_op != c->op_next && c->e_index < op_at(c, c->e_op)->segs_allowed &&
+	       c->ahead < limit && lane_free(&c->lane[COLL_E]) &&
 	       !seg_at(c, c->lane[COLL_E].next)->busy;
 }
 
@@ -325,6 +335,8 @@ static bool d_ready(struct coll *c)
 	op = op_at(c, c->d_op);
 	if (c->d_op == c->e_op && seg_index(op, c->d_index) >= c->e_index)
 		return false; /* not even its E chunk was sent */
+	if (c->d_index >= op->chunks_allowed)
+		return false;
 	return seg_of(c, op, c->d_index)->agreed && lane_free(&c->lane[COLL_D]);
 }
 
@@ -525,9 +537,16 @@ void coll_answer(struct coll *c, const struct wire_status *status, uint16_t slot
 	c->stall.silent = status->silent;
 }
 
+int coll_complete(const struct coll *c)
+{
+	const unsigned i = (unsigned)(c->op_first % COLL_OPS);
+
+	return c->op_first == c->op_next || c->ops[i].left ? -1 : (int)i;
+}
+
 int coll_finish(struct coll *c)
 {
-	if (c->op_first == c->op_next || op_at(c, c->op_first)->left)
+	if (coll_complete(c) < 0)
 		return -1;
 	if (c->d_op == c->op_first && !op_at(c, c->op_first)->nr_chunks)
 		c->d_op++; /* lane D passes over it */

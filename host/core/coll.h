@@ -104,6 +104,10 @@ void coll_begin(struct coll *coll, const struct coll_epoch *epoch);
 /* Posts an operation: its index in [0, COLL_OPS), or -1 if COLL_OPS are outstanding. */
 int coll_start(struct coll *coll, const struct coll_args *args);
 
+/* Until the next call no more than that many segments and data chunks of an operation are sent, from its first on.
+ * Without a call: all. */
+void coll_allow(struct coll *coll, int op, uint64_t segments, uint64_t chunks);
+
 /* Chunks to send now, at most max; they count as sent at now_ns. */
 unsigned coll_output(struct coll *coll, struct coll_chunk *out, unsigned max, uint64_t now_ns);
 
@@ -124,7 +128,9 @@ void coll_close(const struct coll *coll, const struct coll_chunk *chunk, uint8_t
 void coll_answer(struct coll *coll, const struct wire_status *status, uint16_t slot, uint32_t round,
 		 uint64_t sent_ns, uint64_t now_ns);
 
-/* The oldest outstanding operation if it is complete: its index, once; -1 otherwise.  In order. */
+/* The oldest outstanding operation if it is complete: its index; -1 otherwise. */
+int coll_complete(const struct coll *coll);
+/* The same, once.  In order. */
 int coll_finish(struct coll *coll);
 /* Whether the results of a finished operation are the sums of what the ranks sent, as far as CLOSE tells. */
 bool coll_verified(const struct coll *coll, int op);

@@ -38,7 +38,7 @@ typedef struct tally tally_t;		      /* a communicator */
 typedef struct tally_request tally_request_t; /* one operation */
 typedef struct tally_config tally_config_t;   /* options, before tally_open() */
 
-/* Values never change once released.  OVERFLOW and DEVICE are reserved: this version never returns them. */
+/* Values never change once released.  OVERFLOW is reserved: this version never returns it. */
 #define TALLY_STATUS_MAP(X)                                                                        \
 	X(IN_PROGRESS, 1, "operation in progress")                                                 \
 	X(OK, 0, "success")                                                                        \
@@ -99,7 +99,9 @@ struct tally_args {
 	size_t count; /* elements, not bytes; 0 is fine */
 	enum tally_dtype dtype;
 	enum tally_op op;
-	void *stream; /* NULL: host memory */
+	/* With device memory: the CUstream or cudaStream_t whose work so far comes before, NULL for the default
+	 * one.  With host memory: NULL. */
+	void *stream;
 	/* From here on 0 is the default, as of programs built before. */
 	enum tally_wire wire;
 	/* Sums and averages of floats: this rank's elements times prescale, the result times postscale; each rank
@@ -143,7 +145,7 @@ TALLY_API int tally_get_result(const tally_request_t *req, struct tally_result *
 
 /* Any thread.  Outstanding and later operations of this rank return TALLY_ABORTED, those of others TALLY_PEER. */
 TALLY_API int tally_abort(tally_t *comm);
-/* After PEER, MISMATCH, ABORTED, LEFT, TIMEOUT or PROTOCOL every call returns that error until this has
+/* After PEER, MISMATCH, ABORTED, LEFT, TIMEOUT, PROTOCOL or DEVICE every call returns that error until this has
  * joined the job anew.  All ranks call it, and then agree among themselves from where to go on. */
 TALLY_API int tally_rejoin(tally_t *comm);
 

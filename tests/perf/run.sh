@@ -17,7 +17,7 @@ build=$1
 out=$build/../bench
 mkdir -p -- "$out" || exit 1
 out=$(cd -- "$out" && pwd)
-rm -f -- "$out"/{machine,add,quant,e2e,veth}.{json,txt} || exit 1
+rm -f -- "$out"/{machine,add,quant,gpu,e2e,veth}.{json,txt} || exit 1
 status=0
 
 # skip NAME REASON
@@ -128,7 +128,7 @@ machine >"$out/machine.json"
 printf 'machine: '
 sed -n 's/^  "\([a-z]*\)": "\{0,1\}\([^",]*\).*/\1 \2/p' "$out/machine.json" | paste -s -d ';' | sed 's/;/; /g'
 
-for name in add quant e2e; do
+for name in add quant gpu e2e; do
 	if [ -x "$build/tests/perf/bench_$name" ]; then
 		measure "$name" "$build/tests/perf/bench_$name"
 	else
@@ -138,7 +138,7 @@ done
 measure veth "$here/bench_e2e_veth.sh" "$build"
 
 figures=()
-for name in add quant e2e veth; do
+for name in add quant gpu e2e veth; do
 	[ -s "$out/$name.json" ] && figures+=("$out/$name.json")
 done
 [ ${#figures[@]} -gt 0 ] && table "${figures[@]}"
