@@ -103,6 +103,8 @@ static void draw_layout(struct piece *p)
 	p->layout.stride = p->layout.per ? p->layout.per * width + 16 * below(7) : below(100);
 	if (below(4) == 0)
 		p->layout.stride += below(33);
+	else if (below(2))
+		p->layout.stride = (p->layout.stride + 15) / 16 * 16;
 }
 
 static void draw_shape(struct piece *p, uint64_t turn)
