@@ -69,7 +69,7 @@ if [ -n "$all" ]; then
 		echo "skip kernels for GPUs, their source emulated: tests/cuda/emulate is not built (C++ compiler)"
 	fi
 	if [ -x tests/cuda/ptx.sh ]; then
-		part "kernels for GPUs, their PTX interpreted" tests/cuda/ptx.sh "$build"
+		part "kernels for GPUs, their PTX interpreted" tests/cuda/ptx.sh "$build" 100000 150
 	else
 		echo "skip kernels for GPUs, their PTX interpreted: there is no tests/cuda/ptx.sh"
 	fi
