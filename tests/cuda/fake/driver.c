@@ -347,6 +347,18 @@ int cuStreamSynchronize(struct fake_stream *stream)
 	return leave(code);
 }
 
+FAKE_API int cuStreamIsCapturing(struct fake_stream *stream, int *status);
+int cuStreamIsCapturing(struct fake_stream *stream, int *status)
+{
+	int code = enter("cuStreamIsCapturing", true);
+
+	if (code == FAKE_OK)
+		code = stream_usable(&stream, "cuStreamIsCapturing");
+	if (code == FAKE_OK)
+		*status = stream->capturing;
+	return leave(code);
+}
+
 static int event_usable(const struct fake_event *event, const char *call)
 {
 	if (event && !event->destroyed)
@@ -676,6 +688,18 @@ void fake_hold(void *stream, unsigned nr)
 	held = fake_stream_of(stream, current());
 	if (held)
 		held->held = nr;
+	pthread_mutex_unlock(&lock);
+}
+
+FAKE_API fake_capture_fn fake_capture;
+void fake_capture(void *stream, int capturing)
+{
+	struct fake_stream *captured;
+
+	pthread_mutex_lock(&lock);
+	captured = fake_stream_of(stream, current());
+	if (captured)
+		captured->capturing = capturing;
 	pthread_mutex_unlock(&lock);
 }
 

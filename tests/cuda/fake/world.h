@@ -85,6 +85,7 @@ struct fake_stream {
 	struct fake_context *context;
 	struct fake_work *first, **last;
 	unsigned held; /* calls for which it stands still */
+	int capturing;
 };
 
 struct fake_stream *fake_stream_new(struct fake_context *context);
