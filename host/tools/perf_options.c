@@ -50,8 +50,8 @@ static const char perf_usage[] =
 	"  -n, --iters N            timed operations per size and mode (20)\n"
 	"  -w, --warmup_iters N     operations before them that are not timed (1)\n"
 	"  -c, --check 0|1          check and hash the results (1); 0 measures back to back\n"
-	"  -d, --datatype TYPE      float32 (float, f32), float16 (half, f16), bfloat16 (bf16),\n"
-	"                           int32 (int, i32) or all (float32); --dtype is the same\n"
+	"  -d, --datatype TYPE      or --dtype: float32 (float, f32), float16 (half, f16), bfloat16 (bf16),\n"
+	"                           int32 (int, i32), several with commas, or all (float32)\n"
 	"      --wire int32|int16   as what sums and averages of floats travel (as TALLY_WIRE)\n"
 	"  -o, --op OP              sum, avg, max, min or all (sum)\n"
 	"      --inplace 0|1|both   out of place, in place, or both (both)\n"
@@ -158,31 +158,48 @@ static int perf_take_list(struct perf_options *options, const char *option, cons
 	}
 }
 
-static int perf_take_dtype(struct perf_options *options, const char *text)
+/* The types of a name of len bytes: how many were added, 0: it is none. */
+static uint32_t perf_add_dtype(struct perf_options *options, const char *text, size_t len)
 {
 	static const struct {
 		enum tally_dtype dtype;
-		const char *names[3];
+		const char *names[4];
 	} dtypes[PERF_DTYPES] = {
-		{ TALLY_F32, { "float32", "float", "f32" } },
-		{ TALLY_F16, { "float16", "half", "f16" } },
-		{ TALLY_BF16, { "bfloat16", "bf16", "bf16" } },
-		{ TALLY_I32, { "int32", "int", "i32" } },
+		{ TALLY_F32, { "float32", "float", "f32", "all" } },
+		{ TALLY_F16, { "float16", "half", "f16", "all" } },
+		{ TALLY_BF16, { "bfloat16", "bf16", "bf16", "all" } },
+		{ TALLY_I32, { "int32", "int", "i32", "all" } },
 	};
+	uint32_t before = options->nr_dtypes, i, n;
 	bool taken;
-	uint32_t i, n;
 
-	options->nr_dtypes = 0;
 	for (i = 0; i < PERF_DTYPES; i++) {
-		taken = strcmp(text, "all") == 0;
-		for (n = 0; n < 3; n++)
-			taken = taken || strcmp(text, dtypes[i].names[n]) == 0;
-		if (taken)
+		taken = false;
+		for (n = 0; n < 4; n++)
+			taken = taken || (strlen(dtypes[i].names[n]) == len &&
+					  memcmp(dtypes[i].names[n], text, len) == 0);
+		if (taken && options->nr_dtypes < PERF_DTYPES)
 			options->dtypes[options->nr_dtypes++] = dtypes[i].dtype;
 	}
-	if (options->nr_dtypes == 0)
-		return perf_bad("datatype", text, "float32, float16, bfloat16, int32 or all");
-	return 0;
+	return options->nr_dtypes - before;
+}
+
+static int perf_take_dtype(struct perf_options *options, const char *text)
+{
+	const char *at = text;
+	size_t len;
+
+	options->nr_dtypes = 0;
+	for (;;) {
+		len = strcspn(at, ",");
+		if (perf_add_dtype(options, at, len) == 0)
+			return perf_bad("datatype", text,
+					"float32, float16, bfloat16, int32, up to four of them "
+					"with commas between, or all");
+		if (at[len] == '\0')
+			return 0;
+		at += len + 1;
+	}
 }
 
 static int perf_take_wire(struct perf_options *options, const char *text)

@@ -51,7 +51,7 @@ case_inproc()
 	local check
 
 	for check in 0 1; do
-		spawn "threads$check" env TALLY_CHECK=$check "$build/tally-perf" -t 4 -d all -o all -b 4 -e 4M -f 16 -n 2
+		spawn "threads$check" env TALLY_CHECK=$check "$build/tally-perf" -t 4 -d all -o all -b 4 -e 256K -f 16 -n 2
 		ends "threads$check" 0
 		printed "threads$check.out" '^# Out of bounds values : 0 OK'
 	done

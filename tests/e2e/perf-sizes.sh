@@ -44,21 +44,21 @@ case_small()
 
 case_powers-of-two()
 {
-	right all "$perf" -t 4 -n 1 -w 0 -d all -o all \
+	right all "$perf" -t 4 -n 1 -w 0 -d float32,int32 -o all \
 		--counts "$(counts_around 1 4 8 16 32 64 128 512 1024 2048 4096 8192 16384 32768)"
 	rows all 336
 }
 
 case_powers-of-two-large()
 {
-	right all "$perf" -t 4 -n 1 -w 0 -d all \
+	right all "$perf" -t 4 -n 1 -w 0 -d float32,int32 \
 		--counts "$(counts_around 65536 131072 262144 524288 1048576 2097152)"
 	rows all 36
 }
 
 case_largest()
 {
-	right sum "$perf" -t 4 -n 1 -w 0 -d all --counts "$(counts_around 4194304)"
+	right sum "$perf" -t 4 -n 1 -w 0 -d float32,int32 --counts "$(counts_around 4194304)"
 	right max "$perf" -t 4 -n 1 -w 0 -d float32 -o max --counts 4194303
 }
 
@@ -68,7 +68,7 @@ case_around-chunk-and-window()
 	local slots
 
 	for slots in 1 2 3 5; do
-		right "s$slots" env TALLY_CHUNK=128 TALLY_SLOTS="$slots" "$perf" -t 3 -n 2 -w 0 -d all -o all \
+		right "s$slots" env TALLY_CHUNK=128 TALLY_SLOTS="$slots" "$perf" -t 3 -n 2 -w 0 -d float32,int32 -o all \
 			--counts "$(counts_around 32 64 $((32 * slots)) $((64 * slots)) 16384)"
 	done
 }

@@ -145,6 +145,10 @@ static void perf_options_parse__types_of_two_bytes(void **state)
 		assert_int_equal(options.dtypes[0], names[i].dtype);
 		assert_int_equal(options.wire, TALLY_WIRE_DEFAULT);
 	}
+	good("-d int32,half");
+	assert_int_equal(options.nr_dtypes, 2);
+	assert_int_equal(options.dtypes[0], TALLY_I32);
+	assert_int_equal(options.dtypes[1], TALLY_F16);
 	good("--sizes 2,7,1K -d f16 --wire int16");
 	assert_int_equal(options.wire, TALLY_WIRE_INT16);
 	assert_int_equal(perf_options_count(&options, 0, TALLY_F16), 1);
@@ -183,7 +187,9 @@ static void perf_options_parse__refusals_name_option_and_value(void **state)
 		{ "-T soon", "--timeout soon: want a whole number" },
 		{ "--seed 18446744073709551616", "--seed 18446744073709551616: want a whole" },
 		{ "-d float64",
-		  "--datatype float64: want float32, float16, bfloat16, int32 or all" },
+		  "--datatype float64: want float32, float16, bfloat16, int32, up to four" },
+		{ "-d int32,,half", "--datatype int32,,half: want float32" },
+		{ "-d all,int32", "--datatype all,int32: want float32" },
 		{ "--wire int8", "--wire int8: want int32 or int16" },
 		{ "-o prod", "--op prod: want sum, avg, max, min or all" },
 		{ "--inplace 2", "--inplace 2: want 0, 1 or both" },
