@@ -23,6 +23,7 @@ static bool initialized;
 static struct fake_context contexts[FAKE_DEVICES];
 static uint64_t rng = 1, violations, launches;
 static char violation[256];
+static struct fake_event *events; /* all there ever were */
 static unsigned nr_events, nr_modules;
 
 static _Thread_local struct fake_context *stack[STACK];
@@ -396,6 +397,8 @@ int cuEventCreate(struct fake_event **event, unsigned flags)
 		if (!*event)
 			abort();
 		(*event)->context = current();
+		(*event)->next = events;
+		events = *event;
 		nr_events++;
 	}
 	return leave(code);

@@ -59,6 +59,7 @@ struct fake_context {
 };
 
 struct fake_event {
+	struct fake_event *next;
 	bool destroyed;
 	struct fake_context *context;
 	uint64_t recorded, completed;
