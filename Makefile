@@ -202,7 +202,7 @@ PERF        := $(call test,$(call mains,tests/perf))
 E2E_PROG    := $(call test,$(call mains,tests/e2e))
 SECOND      := $(call test,$(call mains,tests/second))
 FAKE        := $(if $(shell command -v $(firstword $(CXX))),$(B)/tests/cuda/fake/libcuda.so.1)
-CUDA_TESTS  := $(if $(shell command -v $(firstword $(CXX))),$(B)/tests/cuda/emulate)
+CUDA_TESTS  := $(if $(shell command -v $(firstword $(CXX))),$(B)/tests/cuda/emulate) $(B)/tests/cuda/piece.so
 E2E         := $(filter-out tests/e2e/lib%,$(wildcard tests/e2e/*.sh))
 
 .PHONY: all lib deps tests check check-unit check-explore check-proof check-sim check-fuzz \
@@ -277,6 +277,12 @@ $(B)/tests/cuda/emulate: $(patsubst %,$(B)/tests/cuda/%.o,emulate emulator piece
 	$(call say,LINK,$@)
 	$(Q)$(CXX) $(LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) -o $@
 
+# Read by tests/cuda/ptx_check.py, so that its names are to be seen.
+$(B)/tests/cuda/piece.o: EXTRA := -fvisibility=default
+$(B)/tests/cuda/piece.so: $(B)/tests/cuda/piece.o $(LIB)
+	$(call say,SO,$@)
+	$(Q)$(CC) -shared $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS) -o $@
+
 # --- Rules -------------------------------------------------------------------------------------
 $(B)/%.o: %.c Makefile
 	$(call say,CC,$<)
@@ -299,18 +305,21 @@ STYLE_ENV := MODE='$(MODE)' CC='$(CC)' CXX='$(CXX)' STYLE_CFLAGS='$(CPPFLAGS) $(
              DPDK_CFLAGS='$(DPDK_CFLAGS)' PURE='$(call list,ALLOW,$(PURE))' \
              LAYERS='$(call list,ALLOW,$(LAYERS) host/transport/inproc.c)' \
              UNBUILT='$(if $(HAVE_DPDK),,switch) $(if $(HAVE_TOPO),,topologies)'
-CHECK     := SEEDS='$(SEEDS)' SECOND_DRIVER='$(SECOND)' $(STYLE_ENV) tests/check.sh $(B)
+CHECK     := SEEDS='$(SEEDS)' NVCC='$(NVCC)' SECOND_DRIVER='$(SECOND)' $(STYLE_ENV) tests/check.sh $(B)
 RUN_UNIT  := $(UNIT:%=unit:%)
 # Without arguments these check what is committed, and end with a verdict, as explorers do.
 RUN_SIM   := $(SIM:%=explore:%)
 PYTHON    := $(shell command -v python3)
 RUN_SECOND := $(if $(PYTHON),explore:tests/second/second.py,\
               'skip:second implementation:python3 is missing (Debian package python3)')
+RUN_CUDA  := $(if $(filter %/emulate,$(CUDA_TESTS)),$(B:%=explore:%/tests/cuda/emulate),\
+             'skip:emulator of the CUDA kernels:$(CXX) is missing (Debian package g++)') \
+             $(if $(filter release,$(MODE)),'proof:tests/cuda/ptx.sh $(B)')
 # They build what they need themselves, the same in every mode.
 RUN_PROOF := $(if $(filter release,$(MODE)),proof:tests/proof/check.sh \
              $(if $(PYTHON),'proof:tests/mutants/run.py --sample',\
              'skip:mutants:python3 is missing (Debian package python3)'))
-RUN_REST  := $(EXPLORE:%=explore:%) $(RUN_PROOF) $(RUN_SECOND) $(RUN_SIM) $(FUZZ:%=explore:%) \
+RUN_REST  := $(EXPLORE:%=explore:%) $(RUN_CUDA) $(RUN_PROOF) $(RUN_SECOND) $(RUN_SIM) $(FUZZ:%=explore:%) \
              $(STYLE:%=style:%) $(E2E:%=e2e:%)
 ifeq ($(MODE),tsan)
 RUN_REST  := 'skip:explore, style and e2e:MODE=tsan runs the unit tests only'

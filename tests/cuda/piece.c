@@ -114,6 +114,8 @@ static void draw_shape(struct piece *p, uint64_t turn)
 				 : 1 + below(turn % 8 ? 1200 : 4096);
 	if (turn % 3 == 1)
 		p->count = 256 * (1 + p->count / 256 % 16);
+	if (turn % 6 == 2)
+		p->count = p->count / 256 * 256 + 255;
 	p->threads = 32 * (1 + below(QUANT_CUDA_THREADS / 32));
 	p->grid = 1 + below(4);
 	p->world = worlds[below(NR_OF(worlds))];
@@ -124,6 +126,12 @@ static void draw_shape(struct piece *p, uint64_t turn)
 		p->divisor = below(2) ? 1 + below(QUANT_WORLD_MAX) : p->world;
 	p->negate = below(2);
 	p->factor = below(3) ? 1.0f : factors[below(NR_OF(factors))];
+	/* Averages of the largest numbers: what is rounded up to infinity is not delivered so. */
+	p->top = turn % 4 == 3;
+	if (p->top) {
+		p->world = 256u << below(3);
+		p->divisor = p->world;
+	}
 }
 
 /* A buffer of `size` bytes, most often aligned. Its bytes are red all around. */
@@ -166,18 +174,49 @@ static uint8_t *side_at(const struct piece *p, void *base, uint64_t i, size_t wi
 
 /* --- Filling it --------------------------------------------------------------------------------- */
 
+/* Exponents of a block: where results are normal, and where they are neither that nor finite. */
+static uint32_t draw_exponent(const struct piece *p)
+{
+	static const uint32_t from[] = { 90, 0, 228, 0, 100, 84, 136, 0 };
+	static const uint32_t nr[] = { 80, 42, 27, 255, 44, 32, 24, 255 };
+	uint32_t kind = below(4) + (p->dtype == QUANT_F16 ? 4 : 0);
+
+	if (p->top && below(2))
+		return p->dtype == QUANT_F16 && below(2) ? 142 : 254;
+	if (below(16) == 0)
+		return below(2) ? 254 : 255;
+	return from[kind] + below(nr[kind]);
+}
+
+/* Bits for a significand: any, ones up to the end or a tie at some place, and what lies beside them. */
+static uint32_t draw_bits(void)
+{
+	uint32_t bits = (uint32_t)piece_random(), place = below(31);
+
+	switch (below(4)) {
+	case 0:
+		return bits;
+	case 1:
+		return 0xffffffffu << place;
+	case 2:
+		return (bits & 0xfffffffeu) << place | 1u << place;
+	default:
+		return ((bits & 0xfffffffeu) << place | 1u << place) + below(3) - 1;
+	}
+}
+
 /* Floats as a block with this exponent holds them: many near its top; some blocks lie. */
 static uint32_t draw_float(uint32_t exp, uint32_t lie)
 {
-	uint32_t bits = (uint32_t)piece_random(), down = below(40);
+	uint32_t bits = (draw_bits() & 0x7fffffu) | (below(2) ? 0x80000000u : 0u), down = below(36);
 
 	if (lie == 0 && below(8) == 0)
-		return below(4) ? bits : bits | QM_INF;
+		return below(4) ? (uint32_t)piece_random() : bits | QM_INF;
+	if (lie == 0 && below(4) == 0)
+		return bits | (exp + down / 8 < 255 ? exp + down / 8 : 254) << 23;
 	if (below(16) == 0)
 		return bits & 0x80000000u;
-	if (below(8) == 0)
-		bits &= 0xffff0000u;
-	return (bits & 0x807fffffu) | (exp > down ? exp - down : 0) << 23;
+	return bits | (exp > down ? exp - down : 0) << 23;
 }
 
 static uint32_t draw_element(const struct piece *p, uint32_t exp, uint32_t lie, uint64_t i,
@@ -204,10 +243,8 @@ static void fill_floats(struct piece *p, uint64_t turn)
 
 		if (i % QUANT_BLOCK == 0) {
 			lie = below(6);
-			near = p->kind == PIECE_QUANTIZE && below(4) ? exp[i / QUANT_BLOCK]
-								     : below(256);
-			if (p->dtype == QUANT_F16)
-				near = 100 + below(44);
+			near = p->kind == PIECE_QUANTIZE && below(8) ? exp[i / QUANT_BLOCK]
+								     : draw_exponent(p);
 		}
 		raw = draw_element(p, near, lie, i, turn);
 		memcpy((uint8_t *)p->src_at + i * dtype_bytes(p), &raw, dtype_bytes(p));
@@ -218,14 +255,18 @@ static void fill_floats(struct piece *p, uint64_t turn)
 static void fill_sums(struct piece *p)
 {
 	for (uint64_t i = 0; i < p->count; i++) {
-		uint32_t word = (uint32_t)((int32_t)(uint32_t)piece_random() >> below(32));
+		uint32_t word = (uint32_t)((int32_t)draw_bits() >> below(32));
 
-		if (below(64) == 0)
-			word = 0x80000000u;
+		if (below(p->top ? 2 : 16) == 0)
+			word = 0x80000000u - below(2);
 		if (below(16) == 0)
 			word = below(32768) * p->divisor;
-		if (below(32) == 0 && p->kind == PIECE_UNORDER)
-			word = QM_INF ^ (below(2) ? 0xffffffffu : 0u) ^ below(4);
+		if (below(2))
+			word = 0u - word;
+		if (below(8) == 0 && p->kind == PIECE_UNORDER)
+			word = (below(4) ? QM_INF : 0u) ^ (below(2) ? 0xffffffffu : 0u) ^ below(4);
+		if (p->wire == QUANT_WIRE_16 && below(4))
+			word >>= 16;
 		word = p->wire == QUANT_WIRE_32 ? qm_be32(word) : qm_be16(word);
 		memcpy(side_at(p, p->src_at, i, wire_bytes(p)), &word, wire_bytes(p));
 	}
@@ -233,16 +274,8 @@ static void fill_sums(struct piece *p)
 
 static void fill_exponents(struct piece *p)
 {
-	static const uint8_t extremes[] = { 0,	1,  2,	28,  30,  31,  32,  33,
-					    47, 48, 49, 253, 254, 254, 255, 255 };
-
-	for (size_t b = 0; b < PIECE_BLOCKS_MAX; b++) {
-		uint32_t kind = below(8);
-
-		((uint8_t *)p->exp_at)[b] = (uint8_t)(kind == 0	  ? extremes[below(NR_OF(extremes))]
-						      : kind == 1 ? below(256)
-								  : 90 + below(80));
-	}
+	for (size_t b = 0; b < PIECE_BLOCKS_MAX; b++)
+		((uint8_t *)p->exp_at)[b] = (uint8_t)draw_exponent(p);
 }
 
 /* --- What the scalar table makes of it ---------------------------------------------------------- */
@@ -421,6 +454,23 @@ int piece_access(struct piece *p, const void *at, size_t bytes, int writes)
 		return 0;
 	}
 	return -1;
+}
+
+size_t piece_bytes(void)
+{
+	return sizeof(struct piece);
+}
+
+void piece_look(const struct piece *p, struct piece_view *view)
+{
+	view->grid = p->grid;
+	view->threads = p->threads;
+	view->compared = p->compared;
+	for (size_t i = 0; i < PIECE_BUFFERS; i++) {
+		view->buffer[i].at = (uint64_t)(uintptr_t)(p->buffer[i].base + p->buffer[i].start);
+		view->buffer[i].size = p->buffer[i].size;
+		view->buffer[i].writable = p->buffer[i].writable;
+	}
 }
 
 const char *piece_judge(struct piece *p)

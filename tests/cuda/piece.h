@@ -46,6 +46,7 @@ struct piece {
 	struct quant_layout layout;
 	uint32_t world, divisor, negate;
 	float factor;
+	bool top; /* averages of a format's largest numbers */
 	unsigned long long nonfinite, nonfinite_want;
 	uint64_t compared;
 	void *src_at, *dst_at, *exp_at, *nonfinite_at;
@@ -67,6 +68,17 @@ unsigned piece_params(struct piece *p, void *params[PIECE_PARAMS_MAX]);
 
 /* 0 if the kernel may do that, and has not written there before. */
 int piece_access(struct piece *p, const void *at, size_t bytes, int writes);
+
+/* For who cannot read the structure: where the kernel may go, and how it is launched. */
+struct piece_view {
+	uint64_t grid, threads, compared;
+	struct {
+		uint64_t at, size, writable;
+	} buffer[PIECE_BUFFERS];
+};
+
+size_t piece_bytes(void);
+void piece_look(const struct piece *p, struct piece_view *view);
 
 /* NULL: every byte of the result is the scalar table's, and the rest is untouched. Else what is wrong. */
 const char *piece_judge(struct piece *p);
