@@ -109,7 +109,7 @@ unsigned engine_gpu_progress(struct engine *engine)
 	}
 	/* What the program itself is late with is no stall. */
 	if (oldest >= 0 && engine->ops[oldest]->on_device &&
-	    gpu_held(engine->gpu, (unsigned)oldest))
+	    (moved || gpu_held(engine->gpu, (unsigned)oldest)))
 		engine->since_ns = engine->now_ns;
 	for (unsigned i = 0; moved && i < COLL_OPS; i++)
 		if (engine->ops[i] && engine->ops[i]->on_device)

@@ -233,7 +233,7 @@ int gpu_begin(struct gpu **out, const struct gpu_args *args, struct gpu_error *e
 	if (gpu_line_start(line, &(*out)->begun) < 0) {
 		gpu_refuse(line, error);
 		/* Nothing is in flight but that streams wait for the caller's, which needs none of it. */
-		if (!line->nr_works)
+		if (line->device.broken && !line->nr_works)
 			gpu_line_free(*out, device);
 		return error->status;
 	}

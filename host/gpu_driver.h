@@ -56,6 +56,7 @@ enum {
 	X(cuStreamDestroy, "_v2", (struct CUstream_st * stream))                                   \
 	X(cuStreamQuery, "", (struct CUstream_st * stream))                                        \
 	X(cuStreamSynchronize, "", (struct CUstream_st * stream))                                  \
+	X(cuStreamIsCapturing, "", (struct CUstream_st * stream, int *status))                     \
 	X(cuStreamWaitEvent, "",                                                                   \
 	  (struct CUstream_st * stream, struct CUevent_st * event, unsigned flags))                \
 	X(cuEventCreate, "", (struct CUevent_st * *event, unsigned flags))                         \

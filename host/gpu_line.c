@@ -5,7 +5,7 @@
 // time, because the CPU starts it only after it has seen the event.
 #include "host/gpu_line.h"
 
-#include <string.h>
+#include <stdio.h>
 
 #include "host/include/tally.h"
 #include "kernels/cuda/quant_cuda.h"
@@ -359,10 +359,29 @@ int gpu_line_enter(struct gpu_line *line, struct gpu_work *work)
 
 /* --- Operations ----------------------------------------------------------------------------------- */
 
+/* What is captured runs later, and again: an operation with other ranks cannot. */
+static int line_capturing(struct gpu_device *device, struct CUstream_st *stream)
+{
+	int capturing = 0;
+
+	if (GPU_CALL(device, cuStreamIsCapturing, stream, &capturing) < 0)
+		return TALLY_DEVICE;
+	if (!capturing)
+		return TALLY_OK;
+	device->error.status = TALLY_INVALID;
+	snprintf(device->error.text, sizeof(device->error.text),
+		 "the stream is being captured into a graph, which cannot hold an all-reduce: post it "
+		 "outside of the capture");
+	return TALLY_INVALID;
+}
+
 int gpu_line_begin(struct gpu_line *line, struct gpu_work *work)
 {
 	struct gpu_device *device = &line->device;
+	const int rc = line_capturing(device, work->stream);
 
+	if (rc < 0)
+		return rc;
 	work->begin = gpu_device_event_get(device);
 	work->end = work->begin ? gpu_device_event_get(device) : NULL;
 	if (!work->end || GPU_CALL(device, cuEventRecord, work->begin, work->stream) < 0 ||

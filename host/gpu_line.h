@@ -69,7 +69,7 @@ struct gpu_line {
 /* Bytes of staging for operations of chunks of p_max bytes. */
 size_t gpu_line_bytes(uint16_t p_max);
 
-/* The caller's stream is made to come before ours: 0 or TALLY_DEVICE.  In the device's context, as all below. */
+/* The caller's stream is made to come before ours: 0, or an error in device.error.  In the device's context, as all below. */
 int gpu_line_begin(struct gpu_line *line, struct gpu_work *work);
 /* As many pieces of work as have room: how many. */
 int gpu_line_enter(struct gpu_line *line, struct gpu_work *work);

@@ -17,7 +17,7 @@
 #include "host/gpu_device.h"
 #include "tests/unit/gpu_rig.h"
 
-enum { COUNT = 16704, CALLS_MAX = 2000, CODE = 719, LATE = 400, HELD = 3000 };
+enum { COUNT = 16704, CALLS_MAX = 2000, CODE = 719, LATE = 200, HELD = 600 };
 
 static const struct gpu_rig *rig;
 static const char *no_rig;
@@ -347,10 +347,10 @@ static void order__a_late_stream_is_no_stall(void **state)
 	rig_needed();
 	solo_begin(&solo);
 	tally_close(solo.comm);
-	solo_open(&solo, "0.05");
+	solo_open(&solo, "0.4");
 	rig->hold(solo.user.stream, HELD);
 	assert_int_equal(solo_post(&solo), TALLY_OK);
-	for (begin_ns = engine_clock(); engine_clock() - begin_ns < UINT64_C(200000000);) {
+	for (begin_ns = engine_clock(); engine_clock() - begin_ns < UINT64_C(600000000);) {
 		rig->hold(solo.user.stream, HELD);
 		assert_int_equal(tally_wait(solo.req, 1000000), TALLY_IN_PROGRESS);
 	}
@@ -405,7 +405,7 @@ static void stop__abort_waits_for_the_device(void **state)
 {
 	(void)state;
 	rig_needed();
-	for (unsigned after = 0; after < 40; after++) {
+	for (unsigned after = 0; after < 24; after++) {
 		struct solo solo;
 		unsigned waits;
 		int rc;
@@ -433,7 +433,7 @@ static void stop__close_waits_for_the_device(void **state)
 {
 	(void)state;
 	rig_needed();
-	for (unsigned after = 0; after < 40; after++) {
+	for (unsigned after = 0; after < 24; after++) {
 		struct solo solo;
 
 		rig->seed(after + 1);
@@ -450,7 +450,7 @@ static void stop__rejoin_waits_for_the_device(void **state)
 {
 	(void)state;
 	rig_needed();
-	for (unsigned after = 0; after < 20; after++) {
+	for (unsigned after = 0; after < 12; after++) {
 		struct solo solo;
 
 		rig->seed(after + 1);
@@ -529,6 +529,21 @@ static void refuse__a_stream_with_host_memory(void **state)
 	solo_end(&solo);
 }
 
+static void refuse__a_stream_that_is_captured(void **state)
+{
+	struct solo solo;
+
+	(void)state;
+	rig_needed();
+	solo_begin(&solo);
+	rig->capture(solo.user.stream, 1);
+	assert_int_equal(solo_reduce(&solo), TALLY_INVALID);
+	assert_non_null(strstr(tally_last_error(solo.comm), "captured"));
+	rig->capture(solo.user.stream, 0);
+	solo_recover(&solo, TALLY_OK, "");
+	solo_end(&solo);
+}
+
 /* Both devices, one after the other and at once. */
 static void devices__each_has_its_own(void **state)
 {
@@ -578,6 +593,7 @@ int main(void)
 		cmocka_unit_test(refuse__a_build_without_kernels),
 		cmocka_unit_test(refuse__tensors_on_two_devices),
 		cmocka_unit_test(refuse__a_stream_with_host_memory),
+		cmocka_unit_test(refuse__a_stream_that_is_captured),
 		cmocka_unit_test(devices__each_has_its_own),
 	};
 

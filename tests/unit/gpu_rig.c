@@ -64,6 +64,7 @@ static const char *rig_load(struct gpu_rig *rig)
 	rig_symbol(handle, "fake_fail", &rig->inject);
 	rig_symbol(handle, "fake_failed", &rig->failed);
 	rig_symbol(handle, "fake_hold", &rig->hold);
+	rig_symbol(handle, "fake_capture", &rig->capture);
 	rig_symbol(handle, "fake_waits", &rig->waits);
 	return all ? NULL : "a function is missing";
 }

@@ -29,6 +29,7 @@ struct gpu_rig {
 	fake_fail_fn *inject;
 	fake_failed_fn *failed;
 	fake_hold_fn *hold;
+	fake_capture_fn *capture;
 	fake_waits_fn *waits;
 };
 

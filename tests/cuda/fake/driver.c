@@ -23,6 +23,7 @@ static bool initialized;
 static struct fake_context contexts[FAKE_DEVICES];
 static uint64_t rng = 1, violations, launches;
 static char violation[256];
+static struct fake_event *events; /* all there ever were */
 static unsigned nr_events, nr_modules;
 
 static _Thread_local struct fake_context *stack[STACK];
@@ -347,6 +348,18 @@ int cuStreamSynchronize(struct fake_stream *stream)
 	return leave(code);
 }
 
+FAKE_API int cuStreamIsCapturing(struct fake_stream *stream, int *status);
+int cuStreamIsCapturing(struct fake_stream *stream, int *status)
+{
+	int code = enter("cuStreamIsCapturing", true);
+
+	if (code == FAKE_OK)
+		code = stream_usable(&stream, "cuStreamIsCapturing");
+	if (code == FAKE_OK)
+		*status = stream->capturing;
+	return leave(code);
+}
+
 static int event_usable(const struct fake_event *event, const char *call)
 {
 	if (event && !event->destroyed)
@@ -384,6 +397,8 @@ int cuEventCreate(struct fake_event **event, unsigned flags)
 		if (!*event)
 			abort();
 		(*event)->context = current();
+		(*event)->next = events;
+		events = *event;
 		nr_events++;
 	}
 	return leave(code);
@@ -676,6 +691,18 @@ void fake_hold(void *stream, unsigned nr)
 	held = fake_stream_of(stream, current());
 	if (held)
 		held->held = nr;
+	pthread_mutex_unlock(&lock);
+}
+
+FAKE_API fake_capture_fn fake_capture;
+void fake_capture(void *stream, int capturing)
+{
+	struct fake_stream *captured;
+
+	pthread_mutex_lock(&lock);
+	captured = fake_stream_of(stream, current());
+	if (captured)
+		captured->capturing = capturing;
 	pthread_mutex_unlock(&lock);
 }
 

@@ -33,6 +33,8 @@ typedef void fake_fail_fn(const char *call, unsigned nr, int code, unsigned time
 typedef int fake_failed_fn(const char **name);
 /* A stream stands still while the next nr calls are made, whoever makes them. */
 typedef void fake_hold_fn(void *stream, unsigned nr);
+/* Whether a stream is being captured. */
+typedef void fake_capture_fn(void *stream, int capturing);
 /* Calls that could wait, of this thread. */
 typedef unsigned fake_waits_fn(void);
 

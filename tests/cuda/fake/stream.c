@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TICK_WORKS = 3, FINISH_TICKS = 1000000 };
+enum { TICK_WORKS = 5, FINISH_TICKS = 1000000 };
 
 static struct fake_stream *streams;
 

@@ -59,6 +59,7 @@ struct fake_context {
 };
 
 struct fake_event {
+	struct fake_event *next;
 	bool destroyed;
 	struct fake_context *context;
 	uint64_t recorded, completed;
@@ -85,6 +86,7 @@ struct fake_stream {
 	struct fake_context *context;
 	struct fake_work *first, **last;
 	unsigned held; /* calls for which it stands still */
+	int capturing;
 };
 
 struct fake_stream *fake_stream_new(struct fake_context *context);
