@@ -103,6 +103,8 @@ static void draw_layout(struct piece *p)
 	p->layout.stride = p->layout.per ? p->layout.per * width + 16 * below(7) : below(100);
 	if (below(4) == 0)
 		p->layout.stride += below(33);
+	else if (below(2))
+		p->layout.stride = (p->layout.stride + 15) / 16 * 16;
 }
 
 static void draw_shape(struct piece *p, uint64_t turn)
@@ -115,7 +117,7 @@ static void draw_shape(struct piece *p, uint64_t turn)
 	if (turn % 3 == 1)
 		p->count = 256 * (1 + p->count / 256 % 16);
 	if (turn % 6 == 2)
-		p->count = p->count / 256 * 256 + 255;
+		p->count = (p->count - 1) / 256 * 256 + 255;
 	p->threads = 32 * (1 + below(QUANT_CUDA_THREADS / 32));
 	p->grid = 1 + below(4);
 	p->world = worlds[below(NR_OF(worlds))];
@@ -233,20 +235,35 @@ static uint32_t draw_element(const struct piece *p, uint32_t exp, uint32_t lie, 
 				     : qm_narrow(bits, QM_BF16_MANT, QM_BF16_EXP);
 }
 
+/* Inf, NaN, or a large number. */
+static uint32_t draw_odd(const struct piece *p)
+{
+	static const uint32_t infinite[] = { 0x7f800000u, 0x7c00u, 0x7f80u };
+	uint32_t bits = infinite[p->dtype] - below(3) + below(3);
+
+	return below(2) ? bits : bits | (p->dtype == QUANT_F32 ? 0x80000000u : 0x8000u);
+}
+
 static void fill_floats(struct piece *p, uint64_t turn)
 {
-	uint8_t *exp = (uint8_t *)p->exp_at;
+	const uint8_t *exp = (const uint8_t *)p->exp_at;
+	uint32_t lie = 0, near = 0, odd = 0;
 
 	for (uint64_t i = 0; i < p->count; i++) {
-		static uint32_t lie, near;
 		uint32_t raw;
 
 		if (i % QUANT_BLOCK == 0) {
 			lie = below(6);
 			near = p->kind == PIECE_QUANTIZE && below(8) ? exp[i / QUANT_BLOCK]
 								     : draw_exponent(p);
+			/* Some blocks have one element that is all by itself the largest, or no number. */
+			odd = below(2) ? QUANT_BLOCK : below(QUANT_BLOCK);
+			if (odd < QUANT_BLOCK)
+				lie = 1;
 		}
-		raw = draw_element(p, near, lie, i, turn);
+		raw = draw_element(p, near, lie, i, odd < QUANT_BLOCK ? 0 : turn);
+		if (i % QUANT_BLOCK == odd)
+			raw = draw_odd(p);
 		memcpy((uint8_t *)p->src_at + i * dtype_bytes(p), &raw, dtype_bytes(p));
 	}
 }
@@ -265,8 +282,10 @@ static void fill_sums(struct piece *p)
 			word = 0u - word;
 		if (below(8) == 0 && p->kind == PIECE_UNORDER)
 			word = (below(4) ? QM_INF : 0u) ^ (below(2) ? 0xffffffffu : 0u) ^ below(4);
-		if (p->wire == QUANT_WIRE_16 && below(4))
+		if (p->wire == QUANT_WIRE_16 && below(2))
 			word >>= 16;
+		if (below(8) == 0)
+			word = below(3) << 8 * below(4);
 		word = p->wire == QUANT_WIRE_32 ? qm_be32(word) : qm_be16(word);
 		memcpy(side_at(p, p->src_at, i, wire_bytes(p)), &word, wire_bytes(p));
 	}

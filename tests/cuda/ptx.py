@@ -114,6 +114,8 @@ def parse(text):
     for found in re.finditer(r"\.entry\s+(\w+)\s*\(([^)]*)\)[^{]*\{(.*?)\n\}", text, re.S):
         name, params, body = found.groups()
         code = []
+        # One half of a register, the other one into nowhere.
+        body = re.sub(r"\{ \.reg \.b16 tmp; (.*?;) \}", lambda half: half.group(1).replace("tmp", "%tmp"), body)
         for line in body.split("\n"):
             line = line.split("//")[0].strip()
             label = re.match(r"(\$\w+):$", line)

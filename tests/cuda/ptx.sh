@@ -34,7 +34,7 @@ say()
 # gate ARCH: ptxas calls what it does a warning, and that an error.
 gate()
 {
-	local most wide
+	local most
 
 	if ! "$nvcc" "${options[@]}" --Werror all-warnings --resource-usage -arch="sm_$1" -cubin \
 		-Xptxas --warn-on-spills,--warn-on-local-memory-usage,--warning-as-error \
