@@ -60,7 +60,7 @@ static int gpu_absent(const struct gpu_args *args, struct gpu_error *error)
 {
 	if (!args->stream && gpu_readable(args))
 		return 0;
-	error->status = TALLY_DEVICE;
+	error->status = args->stream ? TALLY_UNSUPPORTED : TALLY_DEVICE;
 	snprintf(
 		error->text, sizeof(error->text),
 		args->stream

@@ -416,7 +416,6 @@ void engine_close(struct engine *engine)
 		snprintf(engine->text, ENGINE_TEXT, "closed by tally_close()");
 		engine_fail(engine, TALLY_ABORTED);
 	}
-	engine_gpu_drain(engine, true);
 	session_leave(&engine->session, engine->now_ns);
 	membership_drive(engine, SESSION_LEAVING);
 	membership_free(engine);

@@ -62,7 +62,7 @@ static void begin__without_a_driver(void **state)
 	assert_int_equal(begin(hidden, host, NULL), TALLY_DEVICE);
 	assert_non_null(strstr(error.text, "no CUDA driver"));
 	assert_int_equal(begin(host, hidden, NULL), TALLY_DEVICE);
-	assert_int_equal(begin(host, host, hidden), TALLY_DEVICE);
+	assert_int_equal(begin(host, host, hidden), TALLY_UNSUPPORTED);
 	assert_non_null(strstr(error.text, "stream"));
 	assert_int_equal(begin(host, host, NULL), 0);
 	munmap(hidden, PAGE);
