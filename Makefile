@@ -232,7 +232,7 @@ SO_DEFS := $(if $(filter asan tsan,$(MODE)),,-Wl,-z,defs)
 $(B)/libtally.so.0: host/tally.map $(LIB)
 	$(call say,SO,$@)
 	$(Q)$(CC) -shared -Wl,-soname,libtally.so.0 -Wl,--version-script=host/tally.map \
-	    $(SO_DEFS) -Wl,--whole-archive $(LIB) -Wl,--no-whole-archive $(LDFLAGS) -lm -o $@
+	    $(SO_DEFS) -Wl,--whole-archive $(LIB) -Wl,--no-whole-archive $(LDFLAGS) -o $@
 $(B)/libtally.so: $(B)/libtally.so.0
 	$(Q)ln -sf libtally.so.0 $@
 
@@ -417,7 +417,7 @@ install: all  ## install below DESTDIR and PREFIX
 	$(if $(LIB),printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' \
 	    'libdir=$${prefix}/lib' '' 'Name: tally' 'Description: all-reduce through a switch' \
 	    'Version: $(VERSION)' 'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -ltally' \
-	    'Libs.private: -pthread -lm' >'$(D)/lib/pkgconfig/tally.pc')
+	    'Libs.private: -pthread' >'$(D)/lib/pkgconfig/tally.pc')
 	$(if $(LIB_SO),$(call put,755,$(LIB_SO),lib/libtally.so.0))
 	$(if $(LIB_SO),ln -sf libtally.so.0 '$(D)/lib/libtally.so')
 	$(foreach p,$(INST_BIN),$(call put,755,$(p),bin/$(notdir $(p)))$(newline)	)

@@ -157,7 +157,7 @@ static bool config_number(const struct config_option *option, const char *text, 
 	if (!config_parse_number(text, option->type == CONFIG_UINT, &value) ||
 	    value < option->min || value > option->max)
 		return false;
-	result = (uint64_t)llround(value * scale);
+	result = (uint64_t)(value * scale + 0.5);
 	if (value > 0 && !result)
 		return false; /* 0 means something else */
 	if (option->multiple && result % option->multiple)
