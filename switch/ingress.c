@@ -5,6 +5,13 @@
 #include <string.h>
 
 #include "switch/egress.h"
+#include "switch/log.h"
+
+enum {
+	INGRESS_IP_PROTO = FRAME_ETH + 9,
+	INGRESS_PORT_DST = FRAME_ETH + FRAME_IPV4 + 2,
+	INGRESS_PROTO_UDP = 17,
+};
 
 /* Those of a burst that are for the pipe. */
 struct ingress_local {
@@ -39,6 +46,22 @@ static void ingress_local(struct ingress_local *local, struct pkt *pkt, uint8_t 
 	};
 }
 
+/* A worker's packets that its kernel handed over as one: the worker waits in vain, and cannot know why. */
+static void ingress_too_long(struct lcore_port *p, const struct pkt *pkt)
+{
+	if (p->told_train || pkt->len < FRAME_HEADERS ||
+	    wire_get16(pkt->data + 2 * FRAME_MAC) != FRAME_TYPE_IPV4 ||
+	    pkt->data[INGRESS_IP_PROTO] != INGRESS_PROTO_UDP ||
+	    wire_get16(pkt->data + INGRESS_PORT_DST) != WIRE_PORT)
+		return;
+	p->told_train = true;
+	log_line(LOG_WARN,
+		 "port %u: a frame of %u bytes, and its MTU is %u: the host there sends packets as "
+		 "trains (segmentation offload), which are dropped here and make it slow; run "
+		 "`ethtool -K DEVICE tx off` there",
+		 p->port.spec.number, pkt->len, p->port.mtu);
+}
+
 static void ingress_frame(struct lcore *lcore, struct lcore_port *p, struct pkt *pkt,
 			  struct ingress_local *local)
 {
@@ -52,6 +75,7 @@ static void ingress_frame(struct lcore *lcore, struct lcore_port *p, struct pkt 
 
 	if (pkt->too_long) {
 		lcore->counters.v[COUNTER_frame_long]++;
+		ingress_too_long(p, pkt);
 		pkt_put(pkt);
 		return;
 	}
@@ -81,6 +105,8 @@ static void ingress_frame(struct lcore *lcore, struct lcore_port *p, struct pkt 
 		egress_flood(lcore, pkt);
 		return;
 	case FWD_DROP:
+		if (in.counter == COUNTER_frame_long)
+			ingress_too_long(p, pkt);
 		pkt_put(pkt);
 		return;
 	}

@@ -31,6 +31,7 @@ struct lcore_port {
 	struct port port;
 	struct lcore_faults in, out;
 	struct capture *capture_in, *capture_out; /* NULL: none */
+	bool told_train;			  /* the user was told of a train in one frame */
 	unsigned nr_queued;
 	struct pkt queue[LCORE_QUEUE];
 };

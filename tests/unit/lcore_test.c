@@ -524,6 +524,27 @@ static void lcore__longer_than_any_buffer(void **state)
 	assert_int_equal(lcore.counters.v[COUNTER_frame_long], 1);
 }
 
+/* Said once for each port, and only of what a worker sends. */
+static void lcore__names_the_port_of_trains(void **state)
+{
+	uint8_t payload[400] = { 1 };
+	struct pkt *pkt;
+
+	(void)state;
+	ports[0].port.mtu = 300;
+	rank_send(0, 3, payload, sizeof(payload));
+	pkt = &inbox[0].pkts[0];
+	wire_put16(pkt->data + FRAME_ETH + FRAME_IPV4 + 2, WIRE_PORT + 1);
+	rig_run();
+	assert_int_equal(lcore.counters.v[COUNTER_frame_long], 1);
+	assert_false(ports[0].told_train);
+	rank_send(0, 3, payload, sizeof(payload));
+	rig_run();
+	assert_int_equal(lcore.counters.v[COUNTER_frame_long], 2);
+	assert_true(ports[0].told_train);
+	assert_false(ports[2].told_train);
+}
+
 static void lcore__counts_jobs(void **state)
 {
 	static const unsigned where[] = { 0 };
@@ -550,6 +571,7 @@ int main(void)
 		TEST(lcore__flood),
 		TEST(lcore__too_big_for_the_way_out),
 		TEST(lcore__longer_than_any_buffer),
+		TEST(lcore__names_the_port_of_trains),
 		TEST(lcore__counts_jobs),
 	};
 
