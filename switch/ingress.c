@@ -92,7 +92,10 @@ static void ingress_frame(struct lcore *lcore, struct lcore_port *p, struct pkt 
 		ingress_local(local, pkt, in.frame.payload, in.frame.len);
 		return;
 	case FWD_GONE:
-		pipe_gone(lcore->pipe, in.frame.ip_dst, in.frame.port_dst, &lcore->now);
+		pkt->flow.ip = in.frame.ip_dst;
+		pkt->flow.udp_port = in.frame.port_dst;
+		memcpy(pkt->flow.mac, in.frame.src, FRAME_MAC);
+		pipe_gone(lcore->pipe, &pkt->flow, &lcore->now);
 		pkt_put(pkt);
 		return;
 	case FWD_REPLY:
@@ -165,7 +168,7 @@ static unsigned ingress_gone(struct lcore *lcore, struct lcore_port *p)
 		if (!nr)
 			lcore_time(lcore);
 		p->port.stats.rx++;
-		pipe_gone(lcore->pipe, peer.ip, peer.udp_port, &lcore->now);
+		pipe_gone(lcore->pipe, &peer, &lcore->now);
 		nr++;
 	}
 	if (nr) {
