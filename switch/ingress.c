@@ -2,6 +2,7 @@
 /* ingress.c - everything that comes in: faults on purpose, frames, the pipe, and what it decides. */
 #include "switch/ingress.h"
 
+#include <arpa/inet.h>
 #include <string.h>
 
 #include "switch/egress.h"
@@ -12,6 +13,7 @@ enum {
 	INGRESS_PORT_DST = FRAME_ETH + FRAME_IPV4 + 2,
 	INGRESS_PROTO_UDP = 17,
 };
+#define INGRESS_CLAIM_NS UINT64_C(10000000000)
 
 /* Those of a burst that are for the pipe. */
 struct ingress_local {
@@ -56,10 +58,27 @@ static void ingress_too_long(struct lcore_port *p, const struct pkt *pkt)
 		return;
 	p->told_train = true;
 	log_line(LOG_WARN,
-		 "port %u: a frame of %u bytes, and its MTU is %u: the host there sends packets as "
-		 "trains (segmentation offload), which are dropped here and make it slow; run "
-		 "`ethtool -K DEVICE tx off` there",
-		 p->port.spec.number, pkt->len, p->port.mtu);
+		 "port %u: a frame longer than its MTU of %u: the host there sends packets as trains "
+		 "(segmentation offload), which are dropped here and make it slow; run `ethtool -K "
+		 "DEVICE tx off` there",
+		 p->port.spec.number, p->port.mtu);
+}
+
+/* By mistake, or to get the workers' packets: said once in a while. */
+static void ingress_claim(struct lcore *lcore, const struct lcore_port *p, const struct pkt *pkt)
+{
+	const uint32_t ip = htonl(lcore->ip);
+	const uint8_t *mac = pkt->data + FRAME_MAC;
+	char text[INET_ADDRSTRLEN];
+
+	if (lcore->claim_ns && lcore->now.now_ns - lcore->claim_ns < INGRESS_CLAIM_NS)
+		return;
+	lcore->claim_ns = lcore->now.now_ns;
+	inet_ntop(AF_INET, &ip, text, sizeof(text));
+	log_line(LOG_WARN,
+		 "port %u: %02x:%02x:%02x:%02x:%02x:%02x says by ARP that it has the switch's own "
+		 "address %s: dropped; give one of them another address",
+		 p->port.spec.number, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5], text);
 }
 
 static void ingress_frame(struct lcore *lcore, struct lcore_port *p, struct pkt *pkt,
@@ -110,6 +129,8 @@ static void ingress_frame(struct lcore *lcore, struct lcore_port *p, struct pkt 
 	case FWD_DROP:
 		if (in.counter == COUNTER_frame_long)
 			ingress_too_long(p, pkt);
+		else if (in.counter == COUNTER_arp_claim)
+			ingress_claim(lcore, p, pkt);
 		pkt_put(pkt);
 		return;
 	}

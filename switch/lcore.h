@@ -44,7 +44,8 @@ struct lcore {
 	struct fwd *fwd; /* NULL if there is no framed port */
 	uint32_t ip;	 /* of the switch on framed ports */
 	uint8_t mac[FRAME_MAC];
-	bool spin; /* never sleep */
+	bool spin;	   /* never sleep */
+	uint64_t claim_ns; /* the user was told last of a station that claims our IP address */
 	struct parent parent;
 	struct pool_plain spares;
 	struct stage stage;
