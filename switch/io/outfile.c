@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* outfile.c - opens a file that the user named to be written. */
+#include "switch/io/outfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Standard output may be a pipe, too, under whatever name, so pipes as such are no mistake. */
+FILE *outfile_open(const char *path, bool truncate)
+{
+	const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | (truncate ? O_TRUNC : 0);
+	const int fd = open(path, flags, 0666);
+	FILE *file;
+	int why;
+
+	if (fd < 0)
+		return NULL;
+	file = fcntl(fd, F_SETFL, 0) == 0 ? fdopen(fd, "w") : NULL;
+	if (file)
+		return file;
+	why = errno;
+	close(fd);
+	errno = why;
+	return NULL;
+}
+
+const char *outfile_error(int why)
+{
+	return why == ENXIO ? "a pipe that nobody reads" : strerror(why);
+}
