@@ -150,6 +150,7 @@ int main(int argc, char **argv)
 	static struct conf conf;
 	struct port_error err;
 
+	outfile_keep_standard();
 	if (conf_parse(&conf, argc, argv, &err)) {
 		fprintf(stderr, "tally-switch: %s\n", err.text);
 		return EXIT_OPTIONS;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* outfile.c - opens a file that the user named to be written. */
+/* outfile.c - opens a file that the user named to be written, and keeps it apart from the standard ones. */
 #include "switch/io/outfile.h"
 
 #include <errno.h>
@@ -24,6 +24,16 @@ FILE *outfile_open(const char *path, bool truncate)
 	close(fd);
 	errno = why;
 	return NULL;
+}
+
+void outfile_keep_standard(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
+			continue;
+		/* The lowest that is free, which is this one. */
+		(void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+	}
 }
 
 const char *outfile_error(int why)

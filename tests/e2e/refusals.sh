@@ -363,10 +363,30 @@ case_full-disk()
 	fi
 }
 
+# Closed standard files are not taken for others: a capture holds packets, not words.
+case_closed-standard-files()
+{
+	local program=$switch file
+
+	spawn switch sh -c "exec '$switch' -i '1@udp:$address' --pcap '$dir/captures' --ctl '$dir/ctl' \
+		--totals '$dir/totals' <&- >&- 2>&-"
+	until_true [ -S "$dir/ctl" ] || fail "does not serve"
+	signal USR1 switch
+	signal TERM switch
+	until_true gone switch || fail "does not end"
+	for file in in out; do
+		[ "$(wc -c <"$dir/captures/port1_$file.pcap")" -eq 24 ] || fail "words in port1_$file.pcap"
+	done
+	for program in "$switch" "$fabric"; do
+		[ ! -x "$program" ] || ! "$program" --help >&- 2>"$dir/closed.err" || fail "$program: nothing was wrong"
+		printed closed.err 'standard output'
+	done
+}
+
 cases=(full-disk pipes perf-options train-options fabric-options fabric-forbidden fabric-files sim-options
 	second-without-driver)
 if [ -x "$switch" ]; then
-	cases+=(switch-options switch-devices no-hugepages no-capability small-mtu address-in-use restart-after-kill two-switches)
+	cases+=(closed-standard-files switch-options switch-devices no-hugepages no-capability small-mtu address-in-use restart-after-kill two-switches)
 else
 	echo "skip refusals of tally-switch: it is not built (DPDK is missing)"
 fi
