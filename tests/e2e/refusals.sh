@@ -120,6 +120,17 @@ case_no-capability()
 	refused 1 'port 1 \(v1\): .*CAP_NET_RAW.*udp:' unshare -Urn sh "$dir/inside"
 }
 
+# DPDK's threads would end the process without a word.
+case_few-files()
+{
+	local files
+
+	for files in 8 9 12 16 20; do
+		refused 1 'too few|Too many open files' sh -c "ulimit -n $files; exec '$switch' -i '1@memif:$dir/s' --ip 10.0.0.1 --ctl none"
+	done
+	printed refused.err 'too few files may be open: .*ulimit -n'
+}
+
 case_small-mtu()
 {
 	if ! unshare -Urn true 2>/dev/null; then
@@ -386,7 +397,7 @@ case_closed-standard-files()
 cases=(full-disk pipes perf-options train-options fabric-options fabric-forbidden fabric-files sim-options
 	second-without-driver)
 if [ -x "$switch" ]; then
-	cases+=(closed-standard-files switch-options switch-devices no-hugepages no-capability small-mtu address-in-use restart-after-kill two-switches)
+	cases+=(closed-standard-files few-files switch-options switch-devices no-hugepages no-capability small-mtu address-in-use restart-after-kill two-switches)
 else
 	echo "skip refusals of tally-switch: it is not built (DPDK is missing)"
 fi
