@@ -449,6 +449,8 @@ static int engine_stalled(struct engine *engine, uint64_t for_ns)
 		.op = engine_oldest(engine, text),
 		.refused = engine->transport->refused,
 		.awaited = engine->awaited,
+		.forgotten = engine->session.forgotten,
+		.above = engine->lost_above,
 	};
 	struct failure_stall stall = {
 		.for_ns = for_ns,
