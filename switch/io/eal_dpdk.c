@@ -145,11 +145,12 @@ static int eal_files(const struct eal_params *params, struct port_error *err)
 		nr++;
 	for (unsigned i = 0; i < nr; i++)
 		close(fds[i]);
-	return nr == need ? 0
-			  : port_fail(err,
-				      "too few files may be open: DPDK and its ports need %u more than "
-				      "the %u that are left (`ulimit -n`)",
-				      need - nr, nr);
+	return nr == need
+		       ? 0
+		       : port_fail(err,
+				   "too few files may be open: DPDK and its ports need %u more than "
+				   "the %u that are left (`ulimit -n`)",
+				   need - nr, nr);
 }
 
 /* Lines come in pieces. */
