@@ -258,12 +258,14 @@ static bool engine_flush(struct engine *engine)
 	return true;
 }
 
-static uint8_t *engine_packet_new(struct engine *engine, uint32_t len)
+/* alone: repairs what was lost, so it does not go where the first one went, in a train. */
+static uint8_t *engine_packet_new(struct engine *engine, uint32_t len, bool alone)
 {
 	uint8_t *data = engine->transport->ops->alloc(engine->transport, len);
 
 	if (data)
-		engine->tx[engine->tx_nr++] = (struct transport_pkt){ .data = data, .len = len };
+		engine->tx[engine->tx_nr++] =
+			(struct transport_pkt){ .data = data, .len = len, .alone = alone };
 	return data;
 }
 
@@ -280,7 +282,7 @@ static void engine_control(struct engine *engine)
 			engine_event(engine, event, false);
 		if (!len)
 			return;
-		data = engine_packet_new(engine, (uint32_t)len);
+		data = engine_packet_new(engine, (uint32_t)len, true);
 		if (!data)
 			return;
 		memcpy(data, engine->control, len);
@@ -304,7 +306,8 @@ static void engine_chunk(struct engine *engine, const struct coll_chunk *chunk)
 {
 	const uint32_t trailer = engine->config.check ? WIRE_CRC : 0;
 	struct wire_msg header = engine->header;
-	uint8_t *data = engine_packet_new(engine, WIRE_HEADER + chunk->len + trailer);
+	uint8_t *data =
+		engine_packet_new(engine, WIRE_HEADER + chunk->len + trailer, !chunk->fresh);
 
 	/* Scanned even if there is no buffer: this time is lost as a packet may be, the next is not fresh. */
 	if (chunk->lane == COLL_E && chunk->fresh && engine_scan(engine, chunk))
@@ -332,7 +335,7 @@ static void engine_probe(struct engine *engine, const struct coll_chunk *chunk)
 {
 	struct engine_probe *probe = &engine->probes[engine->probe_next++ % ENGINE_PROBES];
 	const uint32_t trailer = engine->config.check ? WIRE_CRC : 0;
-	uint8_t *data = engine_packet_new(engine, WIRE_HEADER + WIRE_BODY + trailer);
+	uint8_t *data = engine_packet_new(engine, WIRE_HEADER + WIRE_BODY + trailer, true);
 	struct wire_msg msg = engine->header;
 
 	if (!data)
@@ -454,6 +457,8 @@ static int engine_stalled(struct engine *engine, uint64_t for_ns)
 		.op = engine_oldest(engine, text),
 		.refused = engine->transport->refused,
 		.awaited = engine->awaited,
+		.forgotten = engine->session.forgotten,
+		.above = engine->lost_above,
 	};
 	struct failure_stall stall = {
 		.for_ns = for_ns,

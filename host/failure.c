@@ -441,7 +441,9 @@ static int failure_missing(const struct failure *failure, const struct wire_stat
 	else
 		snprintf(hint, sizeof(hint), "start %s with the same TALLY_JOB, TALLY_SIZE and %s",
 			 many ? "them" : "it",
-			 failure->config->ranges.nr ? "tree of switches" : "TALLY_SWITCH");
+			 failure->config->ranges.nr
+				 ? "tree of switches"
+				 : "TALLY_SWITCH, or set TALLY_RANGES if the switch is a leaf");
 	return failure_say(failure, TALLY_TIMEOUT, "job %s: %s did not join within %.1f s: %s",
 			   failure->config->job, ranks, seconds, hint);
 }
@@ -585,6 +587,14 @@ int failure_stall(const struct failure *failure, const struct failure_stall *sta
 		return failure_say(failure, TALLY_TIMEOUT,
 				   "job %s: %s: nothing listens at %s any more, for %.1f s", job,
 				   op, sw, seconds);
+	if (failure->forgotten)
+		return failure_say(
+			failure, TALLY_TIMEOUT,
+			"job %s: %s: %s%s lost the state of the job and lets no rank into a new epoch, for %.1f "
+			"s: check that it was not restarted with its clock set back (it counts bad_field then)",
+			job, op,
+			failure->config->ranges.nr && failure->above ? "a switch above " : "", sw,
+			seconds);
 	if (stall->silent)
 		return failure_say(failure, TALLY_TIMEOUT,
 				   "job %s: %s: %s does not answer, for %.1f s", job, op, sw,

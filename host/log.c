@@ -3,6 +3,7 @@
 #include "host/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -57,6 +58,25 @@ static int log_expand(char *out, size_t cap, const char *pattern)
 	return 0;
 }
 
+/*
+ * -ENXIO for a pipe that nobody reads, instead of waiting for a reader.  Standard error may be a pipe,
+ * too, under whatever name, so pipes as such are no mistake.
+ */
+static int log_append(FILE **file, const char *path)
+{
+	const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	*file = fcntl(fd, F_SETFL, O_APPEND) == 0 ? fdopen(fd, "a") : NULL;
+	if (*file)
+		return 0;
+	rc = -errno;
+	close(fd);
+	return rc;
+}
+
 /* The mutex is held. */
 static int log_open(const char *pattern)
 {
@@ -70,9 +90,9 @@ static int log_open(const char *pattern)
 			return rc;
 		if (strcmp(path, log_path) == 0)
 			return 0;
-		file = fopen(path, "ae");
-		if (!file)
-			return -errno;
+		rc = log_append(&file, path);
+		if (rc < 0)
+			return rc;
 		setvbuf(file, NULL, _IOLBF, 0);
 	}
 	if (log_file)

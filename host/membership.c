@@ -166,6 +166,12 @@ static void membership_waits(struct engine *engine)
 	if (!engine->warn_at_ns || engine_clock() < engine->warn_at_ns)
 		return;
 	engine->warn_at_ns = 0;
+	if (session->answered && !engine->config.sw.named && engine->config.size > 1)
+		log_print(
+			TALLY_LOG_WARN,
+			"rank %u: still waiting for other ranks of job %s: no TALLY_SWITCH is set, so only "
+			"threads of this process can join it",
+			session->rank, engine->config.job);
 	if (session->answered)
 		return;
 	log_print(TALLY_LOG_WARN, "rank %u: %s %s; asking on", session->rank,

@@ -140,7 +140,8 @@ static int tally_configure(struct config *out, const tally_config_t *config)
 	rc = log_setup((int)out->debug, out->debug_file);
 	if (rc < 0)
 		return tally_fail(NULL, TALLY_INVALID, "TALLY_DEBUG_FILE=%.256s: %s",
-				  out->debug_file, strerror(-rc));
+				  out->debug_file,
+				  rc == -ENXIO ? "a pipe that nobody reads" : strerror(-rc));
 	if (!atomic_flag_test_and_set(&warned))
 		config_unknown(tally_warn);
 	return TALLY_OK;

@@ -2,9 +2,18 @@
 /* ingress.c - everything that comes in: faults on purpose, frames, the pipe, and what it decides. */
 #include "switch/ingress.h"
 
+#include <arpa/inet.h>
 #include <string.h>
 
 #include "switch/egress.h"
+#include "switch/log.h"
+
+enum {
+	INGRESS_IP_PROTO = FRAME_ETH + 9,
+	INGRESS_PORT_DST = FRAME_ETH + FRAME_IPV4 + 2,
+	INGRESS_PROTO_UDP = 17,
+};
+#define INGRESS_CLAIM_NS UINT64_C(10000000000)
 
 /* Those of a burst that are for the pipe. */
 struct ingress_local {
@@ -39,6 +48,39 @@ static void ingress_local(struct ingress_local *local, struct pkt *pkt, uint8_t 
 	};
 }
 
+/* A worker's packets that its kernel handed over as one: the worker waits in vain, and cannot know why. */
+static void ingress_too_long(struct lcore_port *p, const struct pkt *pkt)
+{
+	if (p->told_train || pkt->len < FRAME_HEADERS ||
+	    wire_get16(pkt->data + 2 * FRAME_MAC) != FRAME_TYPE_IPV4 ||
+	    pkt->data[INGRESS_IP_PROTO] != INGRESS_PROTO_UDP ||
+	    wire_get16(pkt->data + INGRESS_PORT_DST) != WIRE_PORT)
+		return;
+	p->told_train = true;
+	log_line(LOG_WARN,
+		 "port %u: a frame longer than its MTU of %u: the host there sends packets as trains "
+		 "(segmentation offload), which are dropped here and make it slow; run `ethtool -K "
+		 "DEVICE tx off` there",
+		 p->port.spec.number, p->port.mtu);
+}
+
+/* By mistake, or to get the workers' packets: said once in a while. */
+static void ingress_claim(struct lcore *lcore, const struct lcore_port *p, const struct pkt *pkt)
+{
+	const uint32_t ip = htonl(lcore->ip);
+	const uint8_t *mac = pkt->data + FRAME_MAC;
+	char text[INET_ADDRSTRLEN];
+
+	if (lcore->claim_ns && lcore->now.now_ns - lcore->claim_ns < INGRESS_CLAIM_NS)
+		return;
+	lcore->claim_ns = lcore->now.now_ns;
+	inet_ntop(AF_INET, &ip, text, sizeof(text));
+	log_line(LOG_WARN,
+		 "port %u: %02x:%02x:%02x:%02x:%02x:%02x says by ARP that it has the switch's own "
+		 "address %s: dropped; give one of them another address",
+		 p->port.spec.number, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5], text);
+}
+
 static void ingress_frame(struct lcore *lcore, struct lcore_port *p, struct pkt *pkt,
 			  struct ingress_local *local)
 {
@@ -52,6 +94,7 @@ static void ingress_frame(struct lcore *lcore, struct lcore_port *p, struct pkt 
 
 	if (pkt->too_long) {
 		lcore->counters.v[COUNTER_frame_long]++;
+		ingress_too_long(p, pkt);
 		pkt_put(pkt);
 		return;
 	}
@@ -68,7 +111,10 @@ static void ingress_frame(struct lcore *lcore, struct lcore_port *p, struct pkt 
 		ingress_local(local, pkt, in.frame.payload, in.frame.len);
 		return;
 	case FWD_GONE:
-		pipe_gone(lcore->pipe, in.frame.ip_dst, in.frame.port_dst, &lcore->now);
+		pkt->flow.ip = in.frame.ip_dst;
+		pkt->flow.udp_port = in.frame.port_dst;
+		memcpy(pkt->flow.mac, in.frame.src, FRAME_MAC);
+		pipe_gone(lcore->pipe, &pkt->flow, &lcore->now);
 		pkt_put(pkt);
 		return;
 	case FWD_REPLY:
@@ -81,6 +127,10 @@ static void ingress_frame(struct lcore *lcore, struct lcore_port *p, struct pkt 
 		egress_flood(lcore, pkt);
 		return;
 	case FWD_DROP:
+		if (in.counter == COUNTER_frame_long)
+			ingress_too_long(p, pkt);
+		else if (in.counter == COUNTER_arp_claim)
+			ingress_claim(lcore, p, pkt);
 		pkt_put(pkt);
 		return;
 	}
@@ -139,7 +189,7 @@ static unsigned ingress_gone(struct lcore *lcore, struct lcore_port *p)
 		if (!nr)
 			lcore_time(lcore);
 		p->port.stats.rx++;
-		pipe_gone(lcore->pipe, peer.ip, peer.udp_port, &lcore->now);
+		pipe_gone(lcore->pipe, &peer, &lcore->now);
 		nr++;
 	}
 	if (nr) {

@@ -201,4 +201,6 @@ void lcore_drain(struct lcore *lcore)
 	ingress_expire(lcore, true);
 	egress_expire(lcore, true);
 	egress_flush(lcore);
+	/* It may have been told to end before it went round once. */
+	lcore_notes(lcore);
 }

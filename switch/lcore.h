@@ -31,6 +31,7 @@ struct lcore_port {
 	struct port port;
 	struct lcore_faults in, out;
 	struct capture *capture_in, *capture_out; /* NULL: none */
+	bool told_train;			  /* the user was told of a train in one frame */
 	unsigned nr_queued;
 	struct pkt queue[LCORE_QUEUE];
 };
@@ -43,7 +44,8 @@ struct lcore {
 	struct fwd *fwd; /* NULL if there is no framed port */
 	uint32_t ip;	 /* of the switch on framed ports */
 	uint8_t mac[FRAME_MAC];
-	bool spin; /* never sleep */
+	bool spin;	   /* never sleep */
+	uint64_t claim_ns; /* the user was told last of a station that claims our IP address */
 	struct parent parent;
 	struct pool_plain spares;
 	struct stage stage;

@@ -243,8 +243,12 @@ int node_open(struct node *node, const struct conf *conf, const volatile sig_ato
 		return -1;
 	if (*stop)
 		return 0;
-	if (node_dpdk(node, err) || node_open_ports(node, stop, err) || node_pipe(node, err) ||
-	    node_fwd(node, err))
+	if (node_dpdk(node, err) || node_open_ports(node, stop, err))
+		return -1;
+	/* Ports that are not open are not to be polled, not even to drain them. */
+	if (*stop)
+		return 0;
+	if (node_pipe(node, err) || node_fwd(node, err))
 		return -1;
 	node_boot_wait(node);
 	if (node->ctl.path[0])

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "switch/conf.h"
+#include "switch/io/outfile.h"
 #include "switch/lcore.h"
 #include "switch/log.h"
 #include "switch/node.h"
@@ -66,7 +67,7 @@ static int finish(struct node *node)
 		log_line(LOG_WARN, "standard output: the totals could not be written");
 	if (!path || totals_write(&totals, node, path) == 0)
 		return written ? EXIT_SUCCESS : EXIT_FAILURE;
-	log_line(LOG_WARN, "--totals %.200s: cannot write it: %s", path, strerror(errno));
+	log_line(LOG_WARN, "--totals %.200s: cannot write it: %s", path, outfile_error(errno));
 	return EXIT_FAILURE;
 }
 
@@ -149,6 +150,7 @@ int main(int argc, char **argv)
 	static struct conf conf;
 	struct port_error err;
 
+	outfile_keep_standard();
 	if (conf_parse(&conf, argc, argv, &err)) {
 		fprintf(stderr, "tally-switch: %s\n", err.text);
 		return EXIT_OPTIONS;
@@ -165,7 +167,8 @@ int main(int argc, char **argv)
 	if (!is_open("ready-fd", conf.ready_fd) || !is_open("ctl-fd", conf.ctl_fd))
 		return EXIT_OPTIONS;
 	if (conf.totals && totals_check(conf.totals)) {
-		fprintf(stderr, "tally-switch: --totals %s: %s\n", conf.totals, strerror(errno));
+		fprintf(stderr, "tally-switch: --totals %s: %s\n", conf.totals,
+			outfile_error(errno));
 		return EXIT_FAILURE;
 	}
 	log_level_set((enum log_level)conf.log_level);

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "switch/io/outfile.h"
+
 enum { TOTALS_TEXT = 256, TOTALS_ALWAYS = 3 };
 
 void totals_read(struct totals *totals, struct node *node)
@@ -253,14 +255,14 @@ static void totals_write_port(const struct lcore_port *p, FILE *out)
 
 int totals_check(const char *path)
 {
-	FILE *out = fopen(path, "ae");
+	FILE *out = outfile_open(path, false);
 
 	return out && fclose(out) == 0 ? 0 : -1;
 }
 
 int totals_write(const struct totals *totals, const struct node *node, const char *path)
 {
-	FILE *out = fopen(path, "we");
+	FILE *out = outfile_open(path, true);
 	int bad;
 
 	if (!out)

@@ -163,7 +163,8 @@ static void ended_say(struct runner_switch *sw, const char *what)
 	const char *last = line && !line->shown ? line->text : "";
 
 	screen_say(&sw->runner->screen, "switch %s %s%s%s%s", sw->node->name,
-		   program_describe(sw->program.status).text, what, *last ? ": " : "", last);
+		   program_describe(sw->program.status).text, what,
+		   *last ? "; its last words were: " : "", last);
 }
 
 static void switch_lose(struct runner_switch *sw)

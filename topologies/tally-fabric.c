@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "host/include/tally.h"
+#include "switch/io/outfile.h"
 #include "topologies/control.h"
 #include "topologies/runner.h"
 #include "topologies/sandbox.h"
@@ -249,6 +250,7 @@ int main(int argc, char **argv)
 	struct arguments a;
 	int code;
 
+	outfile_keep_standard();
 	if (arguments_parse(&a, argc, argv))
 		return EXIT_USAGE;
 	say_init(a.verbose);

@@ -7,12 +7,21 @@
 
 #define MS UINT64_C(1000000)
 
+/*
+ * Where JOINs are not answered, every other message is a small probe.  That a path does not carry P is
+ * what explains so many of the former without an answer while that many of the latter have one: at a
+ * loss of 30 % in both directions, chance does it once in 800 joinings, or less.
+ */
 enum {
-	PROBES = 3
-}; /* unanswered JOINs before a small probe is tried, and after it before P is lowered */
+	PROBES = 3,	  /* JOINs unanswered in a row, before the first probe */
+	PROBES_LOST = 10, /* JOINs unanswered in a row, */
+	PROBES_FOUND = 3, /* and probes answered meanwhile, before P is lowered */
+};
 
 static const uint64_t retry_first_ns = 5 * MS;
 static const uint64_t retry_last_ns = 100 * MS;
+static const uint64_t retry_probing_ns =
+	20 * MS; /* as long as it is in question what the path carries */
 static const uint64_t refused_for_ns = 5000 * MS; /* a quick rerun outlives its dead predecessor */
 static const uint64_t refused_gap_ns = 1000 * MS; /* a refusal this old is withdrawn */
 static const uint64_t farewell_ns = 200 * MS; /* END and LEAVE are repeated no longer than this */
@@ -43,6 +52,7 @@ void session_init(struct session *s, const struct session_params *params, uint64
 			  .nr_ports = params->nr_ports },
 		.rank = params->rank,
 		.p_fixed = params->p_fixed,
+		.p_asked = params->p,
 		.join_timeout_ns = params->join_timeout_ns,
 	};
 	memcpy(s->join.name, params->name, len);
@@ -65,7 +75,7 @@ static enum session_event session_shrink(struct session *s, uint16_t fits, uint6
 	if (s->p_fixed || fits < WIRE_P_MIN)
 		return session_give_up(s, SESSION_TOO_LARGE, now_ns);
 	s->join.p = fits;
-	s->unanswered = 0;
+	s->unanswered = s->found = 0;
 	s->reached = false;
 	s->small = false;
 	s->next_ns = now_ns;
@@ -83,10 +93,37 @@ static uint16_t chunk_below(uint16_t p)
 	return 0;
 }
 
+/* Whether it is in question if the path carries P.  An answer is as long as its JOIN. */
+static bool session_doubts(const struct session *s)
+{
+	return s->state == SESSION_JOINING && !s->carried && !s->blameless;
+}
+
 static void session_wait(struct session *s, uint64_t now_ns)
 {
-	s->next_ns = now_ns + s->retry_ns;
-	s->retry_ns = 2 * s->retry_ns < retry_last_ns ? 2 * s->retry_ns : retry_last_ns;
+	const uint64_t last = session_doubts(s) && s->reached ? retry_probing_ns : retry_last_ns;
+
+	s->next_ns = now_ns + (s->retry_ns < last ? s->retry_ns : last);
+	s->retry_ns = 2 * s->retry_ns < last ? 2 * s->retry_ns : last;
+}
+
+/*
+ * A JOIN may go unanswered for what it says, not for its length: a switch drops one whose base is
+ * beyond its clock.  If it has no answer at any length, that is why, and P is what it was.  A P that
+ * the user fixed cannot be tried so: with a base it is not blamed at all.
+ */
+static enum session_event session_measure(struct session *s, uint64_t now_ns)
+{
+	const uint16_t below = chunk_below(s->join.p);
+	const bool found = s->found >= PROBES_FOUND || s->join.p <= WIRE_BODY;
+
+	if (!session_doubts(s) || s->unanswered < PROBES_LOST || !found)
+		return SESSION_NOTHING;
+	if (below && !(s->p_fixed && s->join.base))
+		return session_shrink(s, below, now_ns);
+	s->blameless = true;
+	s->join.p = s->p_asked;
+	return SESSION_NOTHING;
 }
 
 /* Whether somebody is missing because it asked for something else; the status then says so. */
@@ -112,9 +149,7 @@ static enum session_event session_overdue(struct session *s, uint64_t now_ns)
 		return session_give_up(s, s->answered ? SESSION_MISSING_RANKS : SESSION_NO_ANSWER,
 				       now_ns);
 	}
-	if (s->reached && s->unanswered >= PROBES && chunk_below(s->join.p))
-		return session_shrink(s, chunk_below(s->join.p), now_ns);
-	return SESSION_NOTHING;
+	return session_measure(s, now_ns);
 }
 
 /* A header alone and a zeroed body. */
@@ -130,7 +165,7 @@ static size_t session_build(struct session *s, void *buf, uint8_t type, size_t b
 static size_t session_ask(struct session *s, void *buf, uint64_t now_ns)
 {
 	session_wait(s, now_ns);
-	if (s->unanswered >= PROBES && !s->small && s->join.p > WIRE_BODY) {
+	if (session_doubts(s) && s->unanswered >= PROBES && !s->small && s->join.p > WIRE_BODY) {
 		struct wire_msg msg = { .type = WIRE_KEEPALIVE, .wid = s->rank };
 
 		s->small =
@@ -210,6 +245,8 @@ static enum session_event session_unknown(struct session *s, const struct wire_m
 	if (s->state == SESSION_JOINING && msg->job == 0) {
 		if (!s->reached)
 			s->unanswered = 0; /* it may just have started: JOIN gets its tries anew */
+		else
+			s->found++;
 		s->reached = true;
 		return SESSION_NOTHING;
 	}
@@ -239,13 +276,23 @@ static enum session_event session_unknown(struct session *s, const struct wire_m
 	return SESSION_NOTHING;
 }
 
-static enum session_event session_refused(struct session *s, const struct wire_status *status,
-					  uint64_t now_ns)
+/* What a JOIN is answered with tells that P passes, both ways, if it is as long. */
+static void session_heard(struct session *s, const struct wire_msg *msg)
+{
+	s->answered = true;
+	s->unanswered = s->found = 0;
+	if (msg->len < s->join.p)
+		return;
+	s->carried = true;
+	s->p_asked = s->join.p;
+}
+
+static enum session_event session_refused(struct session *s, const struct wire_msg *msg,
+					  const struct wire_status *status, uint64_t now_ns)
 {
 	if (s->state != SESSION_JOINING)
 		return SESSION_NOTHING;
-	s->answered = true;
-	s->unanswered = 0;
+	session_heard(s, msg);
 	s->status = *status;
 	if (status->cause == WIRE_CAUSE_VERSION)
 		return session_give_up(s, SESSION_VERSION, now_ns);
@@ -282,8 +329,7 @@ static enum session_event session_joining(struct session *s, const struct wire_m
 {
 	bool running = status->state == WIRE_RUNNING;
 
-	s->answered = true;
-	s->unanswered = 0;
+	session_heard(s, msg);
 	if (running && status->inc == s->join.inc && msg->epoch > s->join.base)
 		return session_begin(s, msg, status, now_ns);
 	if (!running && status->cause == WIRE_CAUSE_PARAMETERS) {
@@ -335,7 +381,7 @@ enum session_event session_input(struct session *s, const struct wire_msg *msg, 
 	    !(status.state == WIRE_REFUSED && status.cause == WIRE_CAUSE_VERSION))
 		return SESSION_NOTHING;
 	if (status.state == WIRE_REFUSED)
-		return session_refused(s, &status, now_ns);
+		return session_refused(s, msg, &status, now_ns);
 	if (msg->epoch == 0) /* no switch has such an epoch */
 		return SESSION_NOTHING;
 
@@ -373,7 +419,8 @@ enum session_event session_too_large(struct session *s, uint16_t fits, uint64_t 
 {
 	if (s->state != SESSION_JOINING || fits >= s->join.p)
 		return SESSION_NOTHING;
-	return session_shrink(s, (uint16_t)(fits / WIRE_P_MIN * WIRE_P_MIN), now_ns);
+	s->p_asked = (uint16_t)(fits / WIRE_P_MIN * WIRE_P_MIN);
+	return session_shrink(s, s->p_asked, now_ns);
 }
 
 void session_fail(struct session *s, uint64_t now_ns)
@@ -399,9 +446,10 @@ void session_rejoin(struct session *s, uint64_t now_ns)
 	       s->state == SESSION_FAILED);
 	s->failure = SESSION_OK;
 	s->answered = false;
-	s->unanswered = 0;
+	s->unanswered = s->found = 0;
 	s->small = false;
 	s->reached = false;
+	s->carried = s->blameless = false;
 	s->refused_ns = 0;
 	s->differs = false;
 	session_enter(s, SESSION_JOINING, now_ns);

@@ -76,13 +76,16 @@ struct session {
 	uint16_t job;	 /* handle */
 	bool forgotten;	 /* RUNNING, but the switch answered UNKNOWN */
 	bool p_fixed;
-	bool answered; /* any STATUS since joining began */
-	bool small;    /* the next probe is a small one */
-	bool reached;  /* a small probe was answered */
-	uint16_t fits; /* TOO_LARGE: the largest P that the path carries, as far as known */
-	unsigned unanswered;
-	struct wire_status status; /* the last one of our job */
-	uint64_t refused_ns;	   /* since when we are refused without a break; 0: not */
+	bool answered;	  /* any STATUS since joining began */
+	bool small;	  /* the next probe is a small one */
+	bool reached;	  /* a small probe was answered */
+	bool carried;	  /* the path carries P: a JOIN was answered since joining began */
+	bool blameless;	  /* P is not why JOINs have no answer */
+	uint16_t p_asked; /* before P was lowered */
+	uint16_t fits;	  /* TOO_LARGE: the largest P that the path carries, as far as known */
+	unsigned unanswered, found; /* JOINs in a row, and small probes answered meanwhile */
+	struct wire_status status;  /* the last one of our job */
+	uint64_t refused_ns;	    /* since when we are refused without a break; 0: not */
 	uint64_t refused_last_ns;
 	bool differs; /* another rank asked for something else, as `dissent` says */
 	struct wire_status dissent;

@@ -3,6 +3,7 @@
 #include "host/tools/perf.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -57,20 +58,32 @@ static void perf_json_summary(FILE *file, const struct perf_summary *summary, bo
 		summary->interrupted ? "true" : "false");
 }
 
+/* A pipe that nobody reads is not to be waited for. */
+static FILE *perf_json_open(const char *path, int flags)
+{
+	const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | flags, 0666);
+
+	return fd < 0 || fcntl(fd, F_SETFL, 0) != 0 ? NULL : fdopen(fd, "w");
+}
+
+static int perf_json_failed(const char *path)
+{
+	fprintf(stderr, "tally-perf: --json %s: %s\n", path,
+		errno == ENXIO ? "a pipe that nobody reads" : strerror(errno));
+	return -1;
+}
+
 int perf_json_check(const char *path)
 {
-	FILE *file = fopen(path, "ae");
+	FILE *file = perf_json_open(path, 0);
 
-	if (file != NULL && fclose(file) == 0)
-		return 0;
-	fprintf(stderr, "tally-perf: --json %s: %s\n", path, strerror(errno));
-	return -1;
+	return file != NULL && fclose(file) == 0 ? 0 : perf_json_failed(path);
 }
 
 int perf_json_write(const struct perf_rank *rank, const struct perf_summary *summary)
 {
 	const struct perf_options *options = rank->options;
-	FILE *file = fopen(options->json, "we");
+	FILE *file = perf_json_open(options->json, O_TRUNC);
 	int failed;
 
 	if (file != NULL) {
@@ -88,6 +101,5 @@ int perf_json_write(const struct perf_rank *rank, const struct perf_summary *sum
 		if (fclose(file) == 0 && !failed)
 			return 0;
 	}
-	fprintf(stderr, "tally-perf: --json %s: %s\n", options->json, strerror(errno));
-	return -1;
+	return perf_json_failed(options->json);
 }

@@ -588,7 +588,7 @@ static void inproc_switch_run(struct inproc_burst *burst, struct inproc_pool *po
 	}
 	inproc_drain(burst, pool);
 	if (burst->has_gone) {
-		pipe_gone(pipe, burst->gone.ip, burst->gone.udp_port, &now);
+		pipe_gone(pipe, &burst->gone, &now);
 		inproc_drain(burst, pool);
 	}
 }

@@ -25,6 +25,7 @@ enum { TRANSPORT_BURST = 64, TRANSPORT_TEXT = 96 };
 struct transport_pkt {
 	uint8_t *data; /* UDP payload; received ones are read-only */
 	uint32_t len;
+	bool alone; /* to send: in a packet of its own, not as part of a train */
 };
 
 struct transport_params {

@@ -3,7 +3,8 @@
 //
 // On a 2-core machine over veth a 1052-byte payload costs 999 ns with sendmmsg()/recvmmsg() and 78 ns
 // with UDP_SEGMENT and UDP_GRO (2024).  Both are tried, and given up with one note where the kernel
-// or the device refuses.
+// or the device refuses, or where nothing answers trains: a virtual link may hand a train over as one
+// long frame, which a switch that reads frames has to drop.
 #include "host/transport/transport.h"
 
 #include <arpa/inet.h>
@@ -28,18 +29,32 @@ enum {
 	UDP_TX_BYTES = 2 * TRANSPORT_BURST * (WIRE_MSG_MAX + 10),
 	UDP_TRAIN = 64,		 /* segments of one send: UDP_MAX_SEGMENTS of older kernels */
 	UDP_TRAIN_BYTES = 65507, /* largest IPv4 datagram */
+	UDP_WATCHED = WIRE_OFF_DESC - WIRE_OFF_EPOCH,
 	UDP_RX_MSGS = 32,
 	UDP_RX_BYTES = 65536,				     /* one received train */
 	UDP_HEADERS = 28,				     /* IPv4 and UDP */
 	UDP_MTU_MIN = UDP_HEADERS + WIRE_HEADER + WIRE_BODY, /* the shortest JOIN */
 	UDP_SOCKET_BYTES = 8 << 20,
-	UDP_YIELDS = 4, /* sched_yield() before sleeping */
+	UDP_YIELDS = 4,	     /* sched_yield() before sleeping */
+	UDP_TRAINS_LOST = 6, /* in a row, before any was answered: the path carries none */
+};
+
+/*
+ * Whether trains arrive: the last packet of one, until its result comes.  Either as it is, then trains
+ * arrive; or after the packet was sent once more, alone, then its train may have been lost.
+ */
+struct udp_watch {
+	bool on, again;
+	bool proven;   /* a train was answered: nothing to watch any more */
+	unsigned lost; /* trains, in a row */
+	uint8_t what[UDP_WATCHED];
 };
 
 struct udp {
 	struct transport base;
 	int fd, event;
 	bool gso;
+	struct udp_watch watch;
 	bool blocked; /* the last send() found the socket full */
 	uint16_t trailer;
 	void (*note)(const char *text);
@@ -89,8 +104,10 @@ static unsigned udp_train(const struct transport_pkt *pkts, unsigned nr)
 
 	if (most > UDP_TRAIN)
 		most = UDP_TRAIN;
+	if (pkts[0].alone)
+		return 1;
 	while (n < nr && n < most && pkts[n - 1].len == len && pkts[n].len <= len &&
-	       pkts[n].data == pkts[n - 1].data + len)
+	       pkts[n].data == pkts[n - 1].data + len && !pkts[n].alone)
 		n++;
 	return n;
 }
@@ -216,6 +233,53 @@ static unsigned udp_send_failed(struct udp *udp, const struct udp_burst *burst, 
 	return burst->nr_pkts[0];
 }
 
+/* Epoch, slot and round tell a packet from all others of this rank. */
+static const uint8_t *udp_watched(const struct transport_pkt *pkt)
+{
+	return pkt->data + WIRE_OFF_EPOCH;
+}
+
+static bool udp_watches(const struct udp *udp, const struct transport_pkt *pkt, enum wire_type type)
+{
+	return pkt->len >= WIRE_HEADER && (pkt->data[WIRE_OFF_TYPE] & 0xf) == type &&
+	       !memcmp(udp->watch.what, udp_watched(pkt), UDP_WATCHED);
+}
+
+/* What was sent, nr packets as a train. */
+static void udp_watch_sent(struct udp *udp, const struct transport_pkt *pkts, unsigned nr)
+{
+	const struct transport_pkt *last = &pkts[nr - 1];
+	struct udp_watch *watch = &udp->watch;
+	const size_t epoch = WIRE_OFF_SLOT - WIRE_OFF_EPOCH;
+
+	if (watch->on && nr == 1 && udp_watches(udp, last, WIRE_DATA))
+		watch->again = true;
+	if (nr == 1 || last->len < WIRE_HEADER)
+		return;
+	if (watch->on && !memcmp(watch->what, udp_watched(last), epoch))
+		return;
+	watch->on = true;
+	watch->again = false;
+	memcpy(watch->what, udp_watched(last), UDP_WATCHED);
+}
+
+static void udp_watch_taken(struct udp *udp, const struct transport_pkt *pkt)
+{
+	struct udp_watch *watch = &udp->watch;
+
+	if (!watch->on || !udp_watches(udp, pkt, WIRE_RESULT))
+		return;
+	watch->on = false;
+	watch->proven = !watch->again;
+	if (watch->proven || ++watch->lost < UDP_TRAINS_LOST || !udp->gso)
+		return;
+	udp->gso = false;
+	udp_name(udp);
+	udp_note(udp,
+		 "packets sent as a train (segmentation offload) do not arrive, single ones do: sending "
+		 "single packets; `ethtool -K DEVICE tx off` on this host's interface may help");
+}
+
 static unsigned udp_send(struct transport *transport, const struct transport_pkt *pkts, unsigned nr)
 {
 	struct udp *udp = udp_of(transport);
@@ -235,8 +299,11 @@ static unsigned udp_send(struct transport *transport, const struct transport_pkt
 			at += n;
 		}
 		sent = sendmmsg(udp->fd, burst.msgs, burst.nr, MSG_DONTWAIT);
-		for (int i = 0; i < sent; i++)
+		for (int i = 0; i < sent; i++) {
+			if (udp->gso && !udp->watch.proven)
+				udp_watch_sent(udp, &pkts[done], burst.nr_pkts[i]);
 			done += burst.nr_pkts[i];
+		}
 		if (sent > 0)
 			continue;
 		tries++;
@@ -312,6 +379,8 @@ static unsigned udp_recv(struct transport *transport, struct transport_pkt *pkts
 			.data = udp->rx + (size_t)i * UDP_RX_BYTES + udp->rx_off,
 			.len = len,
 		};
+		if (udp->watch.on)
+			udp_watch_taken(udp, &pkts[nr - 1]);
 		udp->rx_off += len;
 		if (udp->rx_off == udp->rx_len[i]) {
 			udp->rx_at++;

@@ -101,7 +101,7 @@ enum counter agg_leave(struct agg *agg, struct agg_in *in);
 enum counter agg_end(struct agg *agg, struct agg_in *in);
 /* A JOIN of another protocol version, of which only type, job, epoch, wid and len are known. */
 enum counter agg_version(struct agg *agg, struct agg_in *in);
-enum counter agg_gone(struct agg *agg, uint32_t ip, uint16_t udp_port, const struct pipe_time *now);
+enum counter agg_gone(struct agg *agg, const struct flow *flow, const struct pipe_time *now);
 enum counter agg_wire_error(enum wire_error error);
 
 /* RESULT and STATUS: at a leaf, from its parent. */

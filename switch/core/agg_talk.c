@@ -230,19 +230,27 @@ static void gone_forget(struct agg *agg, struct job *job, unsigned i, const stru
 	job_del(&agg->table, job);
 }
 
+/* The member whose address it is and who may still be needed; nr_members: none. */
+static unsigned gone_member(const struct job *job, const struct flow *flow, bool strict)
+{
+	unsigned i = 0;
+
+	while (i < job->nr_members && !(job->members[i].inc && !(job->left >> i & 1) &&
+					job_identity(&job->members[i], flow, strict)))
+		i++;
+	return i;
+}
+
 /* COUNTER_NR: the job has no such member, or does not need it. */
 static enum counter gone_from(struct agg *agg, struct job *job, const struct flow *flow,
 			      const struct pipe_time *now)
 {
 	struct agg_cause why = { .cause = WIRE_CAUSE_GONE, .wid_b = WIRE_WID_NONE };
-	unsigned i = 0;
+	const unsigned i = gone_member(job, flow, agg->strict_ports);
 	bool ended;
 
-	while (i < job->nr_members && !(job->members[i].inc && !(job->left >> i & 1) &&
-					job_identity(&job->members[i], flow, false)))
-		i++;
 	if (i == job->nr_members)
-		return COUNTER_NR;
+		return gone_member(job, flow, false) < i ? COUNTER_spoofed : COUNTER_NR;
 	if (!job->running) {
 		gone_forget(agg, job, i, now);
 		return COUNTER_gone;
@@ -255,9 +263,8 @@ static enum counter gone_from(struct agg *agg, struct job *job, const struct flo
 	return ended ? COUNTER_gone : COUNTER_too_early;
 }
 
-enum counter agg_gone(struct agg *agg, uint32_t ip, uint16_t udp_port, const struct pipe_time *now)
+enum counter agg_gone(struct agg *agg, const struct flow *flow, const struct pipe_time *now)
 {
-	struct flow flow = { .ip = ip, .udp_port = udp_port };
 	enum counter counter = COUNTER_not_mine;
 
 	for (unsigned i = 0; i < agg->table.jobs_max; i++) {
@@ -266,7 +273,7 @@ enum counter agg_gone(struct agg *agg, uint32_t ip, uint16_t udp_port, const str
 
 		if (!job->used)
 			continue;
-		one = gone_from(agg, job, &flow, now);
+		one = gone_from(agg, job, flow, now);
 		if (one != COUNTER_NR && counter != COUNTER_gone)
 			counter = one;
 	}

@@ -220,6 +220,12 @@ void fwd_input(struct fwd *fwd, struct fwd_pkt *pkt, uint64_t now_ns)
 		fwd_end(pkt, FWD_DROP, COUNTER_bad_source);
 		return;
 	}
+	/* Passed on, it would draw the workers away to whoever sent it. */
+	if (serves && error == FRAME_OK && frame->kind == FRAME_IS_ARP &&
+	    frame->ip_src == own->ip) {
+		fwd_end(pkt, FWD_DROP, COUNTER_arp_claim);
+		return;
+	}
 	dst = fwd_key(frame->dst);
 	serves = serves && ((frame->dst[0] & 1) || dst == fwd_key(own->mac));
 	fwd_learn(fwd, src, pkt->port, now_ns);

@@ -209,10 +209,9 @@ size_t pipe_output(struct pipe *pipe, struct flow *to, uint8_t *buf)
 	return outbox_take(&pipe->agg.outbox, to, buf);
 }
 
-enum counter pipe_gone(struct pipe *pipe, uint32_t ip, uint16_t udp_port,
-		       const struct pipe_time *now)
+enum counter pipe_gone(struct pipe *pipe, const struct flow *flow, const struct pipe_time *now)
 {
-	enum counter counter = agg_gone(&pipe->agg, ip, udp_port, now);
+	enum counter counter = agg_gone(&pipe->agg, flow, now);
 
 	pipe->counters.v[counter]++;
 	return counter;

@@ -88,12 +88,12 @@ unsigned pipe_dests(const struct pipe *pipe, const struct pipe_pkt *pkt,
 size_t pipe_output(struct pipe *pipe, struct flow *to, uint8_t *buf);
 
 /*
- * An ICMP port-unreachable (or ECONNREFUSED) about a packet sent to ip:udp_port: a member whose
- * port it is has no process any more.  Ends the epochs it is needed in, cause GONE.  Returns the
+ * An ICMP port-unreachable (or ECONNREFUSED) about a packet sent to flow's address: a member whose
+ * port it is has no process any more.  With strict_ports it must come from the member's switch port
+ * and MAC, as the rest of flow says.  Ends the epochs it is needed in, cause GONE.  Returns the
  * counter it falls under.
  */
-enum counter pipe_gone(struct pipe *pipe, uint32_t ip, uint16_t udp_port,
-		       const struct pipe_time *now);
+enum counter pipe_gone(struct pipe *pipe, const struct flow *flow, const struct pipe_time *now);
 
 /*
  * The operator ends the epoch of the job of that name, cause RESET, if it runs this one.  False: the

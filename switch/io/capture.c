@@ -9,6 +9,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "switch/io/outfile.h"
+
 enum { CAPTURE_MAX = 65535 };
 
 struct capture {
@@ -33,6 +35,7 @@ struct capture *capture_open(const char *dir, unsigned port, const char *directi
 {
 	struct capture *capture = calloc(1, sizeof(*capture));
 	char path[4096];
+	FILE *file;
 
 	if (!capture) {
 		port_fail(err, "out of memory");
@@ -42,11 +45,14 @@ struct capture *capture_open(const char *dir, unsigned port, const char *directi
 	capture->pcap = pcap_open_dead_with_tstamp_precision(DLT_EN10MB, CAPTURE_MAX,
 							     PCAP_TSTAMP_PRECISION_NANO);
 	errno = 0;
-	capture->dumper = capture->pcap ? pcap_dump_open(capture->pcap, path) : NULL;
+	file = capture->pcap ? outfile_open(path, true) : NULL;
+	capture->dumper = file ? pcap_dump_fopen(capture->pcap, file) : NULL;
 	if (capture->dumper)
 		return capture;
+	if (file)
+		fclose(file);
 	port_fail(err, "--pcap %.200s: cannot write port%u_%s.pcap there: %s", dir, port, direction,
-		  errno ? strerror(errno) : "libpcap refuses");
+		  errno ? outfile_error(errno) : "libpcap refuses");
 	capture_free(capture);
 	return NULL;
 }

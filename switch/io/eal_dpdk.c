@@ -8,6 +8,7 @@
 #include "switch/io/eal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -31,6 +32,9 @@ enum {
 	EAL_MEMORY_BASE = 48, /* MB beside packet buffers */
 	EAL_FRAMES = 512,     /* of an af_packet ring, if it may be */
 	EAL_FRAMES_MIN = 16,
+	EAL_FILES = 16, /* that DPDK opens for itself, and for each port */
+	EAL_FILES_PORT = 6,
+	EAL_FILES_MAX = EAL_FILES + EAL_FILES_PORT * PORT_MAX,
 	EAL_FRAME_SLACK =
 		128, /* between an interface's MTU and its ring's frame, for the kernel's headers */
 };
@@ -121,6 +125,32 @@ static int eal_rings(const struct eal_params *params, struct port_error *err)
 				   "too little memory may be locked for the rings "
 				   "of the interfaces: at least %zu KB (`ulimit -l`)",
 				   bytes * EAL_FRAMES_MIN >> 10);
+}
+
+/* Some of DPDK's threads end the process without a word where they get no file. */
+static int eal_files(const struct eal_params *params, struct port_error *err)
+{
+	int fds[EAL_FILES_MAX];
+	unsigned need = EAL_FILES, nr = 0;
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur != limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)!setrlimit(RLIMIT_NOFILE, &limit);
+	}
+	for (unsigned i = 0; i < params->nr_ports; i++)
+		if (params->ports[i].framed)
+			need += EAL_FILES_PORT;
+	while (nr < need && (fds[nr] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+		nr++;
+	for (unsigned i = 0; i < nr; i++)
+		close(fds[i]);
+	return nr == need
+		       ? 0
+		       : port_fail(err,
+				   "too few files may be open: DPDK and its ports need %u more than "
+				   "the %u that are left (`ulimit -n`)",
+				   need - nr, nr);
 }
 
 /* Lines come in pieces. */
@@ -266,7 +296,7 @@ int eal_open(const struct eal_params *params, struct port_error *err)
 	CPU_ZERO(&cpus);
 	if (sched_getaffinity(0, sizeof(cpus), &cpus))
 		return port_fail(err, "cannot read which CPUs are allowed: %s", strerror(errno));
-	if (eal_rings(params, err))
+	if (eal_rings(params, err) || eal_files(params, err))
 		return -1;
 	eal_size(params, &room, &nr_mbufs);
 	mb = EAL_MEMORY_BASE + (unsigned)((uint64_t)nr_mbufs * (room + 320) >> 20);

@@ -78,10 +78,22 @@ static int memif_check(struct port *port, struct port_error *err)
 	return 0;
 }
 
+/* libpcap would wait for whoever is at the other end of a pipe. */
+static bool pcap_is_pipe(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISFIFO(st.st_mode);
+}
+
 static int pcap_check(struct port *port, struct port_error *err)
 {
+	const char *in = port->spec.dev, *out = port->spec.args;
 	char dir[PORT_TEXT];
 
+	if (pcap_is_pipe(in) || pcap_is_pipe(out))
+		return port_refuse(port, err, "%.100s is a pipe, not a file",
+				   pcap_is_pipe(in) ? in : out);
 	if (access(port->spec.dev, R_OK))
 		return port_refuse(port, err, "cannot read %.100s: %s", port->spec.dev,
 				   strerror(errno));

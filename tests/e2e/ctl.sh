@@ -422,7 +422,7 @@ case_fabric()
 	shown '^ +1 +p1 +net_af_packet ' -s s0-2 show ports
 	fabric=${pids[one]}
 	kill -9 "$(switch_below "$fabric")"
-	says one 'switch s0 was killed .* and is started again'
+	says one 'switch s0 was killed .* and is started again(; its last words were: .*)?$'
 	shown '^ +1 +p1 +net_af_packet ' -s s0 show ports
 	kill -9 "$fabric"
 	ends one 137

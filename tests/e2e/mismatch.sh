@@ -255,6 +255,14 @@ case_variables()
 	variable TALLY_CONF="$dir/none.conf" "$dir/none.conf"
 }
 
+# Long before joining fails: each process has a switch of its own.
+case_no-switch()
+{
+	spawn w env TALLY_SIZE=2 TALLY_RANK=0 TALLY_JOIN_TIMEOUT=4 "$rank" barrier
+	ends w 1
+	printed w.err 'WARN rank 0: still waiting for other ranks of job .* no TALLY_SWITCH is set'
+}
+
 case_configuration-file()
 {
 	printf 'TALLY_SLOTS=9\n# a remark\n\nTALLY_CHUNK=256\n' >"$dir/good.conf"
@@ -269,5 +277,5 @@ case_configuration-file()
 
 rank=$build/tests/e2e/rank
 run_cases 5 world-size world-size-of-one duplicate-rank duplicate-rank-forming no-slots count dtype op op-average collective \
-	second-operation chunk-size slots unknown-variable variables configuration-file
+	second-operation chunk-size slots unknown-variable variables configuration-file no-switch
 exit $not_ok

@@ -120,6 +120,17 @@ case_no-capability()
 	refused 1 'port 1 \(v1\): .*CAP_NET_RAW.*udp:' unshare -Urn sh "$dir/inside"
 }
 
+# DPDK's threads would end the process without a word.
+case_few-files()
+{
+	local files
+
+	for files in 8 9 12 16 20; do
+		refused 1 'too few|Too many open files' sh -c "ulimit -n $files; exec '$switch' -i '1@memif:$dir/s' --ip 10.0.0.1 --ctl none"
+	done
+	printed refused.err 'too few files may be open: .*ulimit -n'
+}
+
 case_small-mtu()
 {
 	if ! unshare -Urn true 2>/dev/null; then
@@ -267,6 +278,34 @@ case_fabric-files()
 	done
 }
 
+# What is named is a pipe, and nobody is at its other end: said at once, not waited for.
+case_pipes()
+{
+	local pipe=$dir/pipe nobody='a pipe that nobody reads'
+
+	mkfifo "$pipe"
+	refused 1 "TALLY_CONF=$pipe: want a regular file" env TALLY_CONF="$pipe" "$perf" -t 1
+	refused 1 "TALLY_DEBUG_FILE=$pipe: $nobody" env TALLY_DEBUG_FILE="$pipe" "$perf" -t 1
+	refused 1 "--json $pipe: $nobody" "$perf" -t 1 --json "$pipe"
+	refused 1 "$pipe" "$train" --inproc --ranks 2 --data "$pipe"
+	if [ -x "$switch" ]; then
+		refused 1 "--totals $pipe: $nobody" "$switch" -i "1@udp:$address" --totals "$pipe"
+		mkdir "$dir/captures" && mkfifo "$dir/captures/port1_in.pcap"
+		refused 1 "port1_in.pcap there: $nobody" "$switch" -i "1@udp:$address" --pcap "$dir/captures"
+		refused 1 "$pipe is a pipe, not a file" "$switch" -i "1@pcap:$pipe,$dir/out.pcap" --ip 10.0.0.1
+		: >"$dir/in.pcap"
+		refused 1 "$pipe is a pipe, not a file" "$switch" -i "1@pcap:$dir/in.pcap,$pipe" --ip 10.0.0.1
+	fi
+	# These are, or may be, no files, and are meant.
+	for pipe in /dev/null /dev/stderr; do
+		spawn meant env TALLY_DEBUG=info TALLY_DEBUG_FILE=$pipe "$perf" -t 2 -b 4 -e 4 --json /dev/null
+		ends meant 0
+	done
+	printed meant.err 'TALLY INFO'
+	TALLY_DEBUG=info TALLY_DEBUG_FILE=/dev/stderr "$perf" -t 2 -b 4 -e 4 2>&1 >/dev/null | grep 'TALLY INFO' >/dev/null ||
+		fail "TALLY_DEBUG_FILE=/dev/stderr says nothing into a pipe"
+}
+
 case_sim-options()
 {
 	local sim=$build/tests/sim/sim
@@ -335,10 +374,30 @@ case_full-disk()
 	fi
 }
 
-cases=(full-disk perf-options train-options fabric-options fabric-forbidden fabric-files sim-options
+# Closed standard files are not taken for others: a capture holds packets, not words.
+case_closed-standard-files()
+{
+	local program=$switch file
+
+	spawn switch sh -c "exec '$switch' -i '1@udp:$address' --pcap '$dir/captures' --ctl '$dir/ctl' \
+		--totals '$dir/totals' <&- >&- 2>&-"
+	until_true [ -S "$dir/ctl" ] || fail "does not serve"
+	signal USR1 switch
+	signal TERM switch
+	until_true gone switch || fail "does not end"
+	for file in in out; do
+		[ "$(wc -c <"$dir/captures/port1_$file.pcap")" -eq 24 ] || fail "words in port1_$file.pcap"
+	done
+	for program in "$switch" "$fabric"; do
+		[ ! -x "$program" ] || ! "$program" --help >&- 2>"$dir/closed.err" || fail "$program: nothing was wrong"
+		printed closed.err 'standard output'
+	done
+}
+
+cases=(full-disk pipes perf-options train-options fabric-options fabric-forbidden fabric-files sim-options
 	second-without-driver)
 if [ -x "$switch" ]; then
-	cases+=(switch-options switch-devices no-hugepages no-capability small-mtu address-in-use restart-after-kill two-switches)
+	cases+=(closed-standard-files few-files switch-options switch-devices no-hugepages no-capability small-mtu address-in-use restart-after-kill two-switches)
 else
 	echo "skip refusals of tally-switch: it is not built (DPDK is missing)"
 fi

@@ -730,6 +730,21 @@ def udp_and_af_packet_in_one_job():
     with_hosts(1, go)
 
 
+@case('host')
+def ended_before_ports_are_open():
+    """DPDK starts for a while after this line; ports that are not open yet are not to be polled at the end."""
+    ports = [arg for i in range(2) for arg in ('-i', f'{i}@vdev:net_null{i}')]
+    p = subprocess.Popen([SWITCH, *ports, '--ip', '10.0.0.254', '--ctl', 'none', '--log-level', 'info'],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ, TMPDIR=tmp))
+    line = p.stderr.readline()
+    while line and 'ordinary memory' not in line:
+        line = p.stderr.readline()
+    p.terminate()
+    out, err = p.communicate(timeout=DEADLINE)
+    check(line and p.returncode == 0, f'exit status {p.returncode}: {line}{err}')
+    check(all(text.startswith('tally-switch: ') for text in err.splitlines()), err)
+
+
 @case('namespace')
 def af_packet_refusals():
     def go(hosts):

@@ -382,12 +382,13 @@ static void expand_rank(struct explorer *e, const struct state *from, unsigned r
 		reached(e, &s);
 	}
 	if (from->gones < e->gones && from->jobs[leaf + 1].used && !e->again) {
+		const struct flow flow = tree_rank(rank);
+
 		/* The network says that nobody is at its address: of an earlier packet, or it is wrong. */
 		memcpy(&s, from, sizeof(s));
 		s.gones++;
 		unpack_job(e, &s, leaf + 1);
-		pipe_gone(e->tree.pipes[leaf + 1], tree_rank(rank).ip, tree_rank(rank).udp_port,
-			  &e->tree.now);
+		pipe_gone(e->tree.pipes[leaf + 1], &flow, &e->tree.now);
 		settle(e, &s, leaf + 1);
 		/* Nobody is left of those that it waited for: what comes is another life. */
 		if (!s.jobs[leaf + 1].used && ++s.life[leaf] >= LIFE_MAX)

@@ -209,7 +209,7 @@ static bool driver_line(struct driver *driver)
 	if (nr < 5 || !driver->pipe)
 		return false;
 	if (strcmp(word, "gone") == 0) {
-		print_outcome(driver, pipe_gone(driver->pipe, from.ip, from.udp_port, &now));
+		print_outcome(driver, pipe_gone(driver->pipe, &from, &now));
 		return true;
 	}
 	if (strcmp(word, "packet") != 0)

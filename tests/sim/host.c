@@ -528,7 +528,7 @@ static void host_gave_up(struct world *w, unsigned n)
 	struct rank *rank = host_rank(w, n);
 	const struct wire_status *st = session_status(&rank->session);
 
-	/* Three JOINs in a row are lost, and a small probe is not. */
+	/* Ten JOINs in a row are lost, and three small probes are not. */
 	if (rank->session.failure == SESSION_TOO_LARGE && rank->session.p_fixed) {
 		host_crash(w, n);
 		host_later(w, n, w->now_ns + sim_span(w, 20 * SIM_MS));

@@ -234,8 +234,12 @@ static unsigned switch_collect(struct world *w, unsigned n, struct pipe_pkt *pkt
 
 	while (nr < most && (p = net_take(w, node)) != NULL) {
 		if (p->unreachable) {
-			if (pipe_gone(node->pipe, SIM_IP + p->from, p->src_port, &now) ==
-			    COUNTER_gone)
+			const struct flow flow = { .ip = SIM_IP + p->from,
+						   .udp_port = p->src_port,
+						   .port = p->way / 2,
+						   .mac = { 2, 0, 0, 0, 0, p->from } };
+
+			if (pipe_gone(node->pipe, &flow, &now) == COUNTER_gone)
 				switch_check_gone(w, n, p);
 			node->rx++;
 			net_give_back(w, p);

@@ -160,7 +160,7 @@ static void agg_seal__members_are_told_unasked(void **state)
 	rig_close(&rig);
 	rig_open(&rig, NULL);
 	rig_form_checked(&rig, 3);
-	assert_int_equal(pipe_gone(rig.pipe, flow.ip, flow.udp_port, &rig.now), COUNTER_gone);
+	assert_int_equal(pipe_gone(rig.pipe, &flow, &rig.now), COUNTER_gone);
 	rig.nr_sent++;
 	msg = about_epoch(&rig, WIRE_KEEPALIVE, 0);
 	has(rig_send_msg(&rig, &msg), "len 160 crc > w2");

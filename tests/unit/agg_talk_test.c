@@ -370,7 +370,8 @@ static void agg_version__another_protocol_is_named_to_joiners(void **state)
 
 static enum counter gone(struct rig *rig, uint32_t ip, uint16_t udp_port)
 {
-	enum counter counter = pipe_gone(rig->pipe, ip, udp_port, &rig->now);
+	const struct flow flow = { .ip = ip, .udp_port = udp_port };
+	enum counter counter = pipe_gone(rig->pipe, &flow, &rig->now);
 
 	rig->nr_sent++;
 	return counter;
@@ -391,6 +392,29 @@ static void agg_gone__ends_the_epoch(void **state)
 	assert_non_null(strstr(say(&rig, WIRE_KEEPALIVE, 0),
 			       "STATUS FORMING epoch 1011 wid 0 inc 100 cause 12 a 1 ended 1010"));
 	assert_int_equal(rig_count(&rig, COUNTER_gone), 1);
+	rig_close(&rig);
+}
+
+/* Whoever is at another port, or has another MAC, cannot speak for the rank. */
+static void agg_gone__strict_ports_include_port_and_mac(void **state)
+{
+	struct pipe_params params = rig_params();
+	struct flow flow = rig_flow(1), other = flow;
+	struct rig rig;
+
+	(void)state;
+	params.strict_ports = true;
+	rig_open(&rig, &params);
+	rig_form(&rig, 2);
+	rig.nr_sent += 3;
+	other.port++;
+	assert_int_equal(pipe_gone(rig.pipe, &other, &rig.now), COUNTER_spoofed);
+	other = flow;
+	other.mac[5]++;
+	assert_int_equal(pipe_gone(rig.pipe, &other, &rig.now), COUNTER_spoofed);
+	assert_true(pipe_job(rig.pipe, 0)->running);
+	assert_int_equal(pipe_gone(rig.pipe, &flow, &rig.now), COUNTER_gone);
+	assert_false(pipe_job(rig.pipe, 0)->running);
 	rig_close(&rig);
 }
 
@@ -460,6 +484,7 @@ int main(void)
 		cmocka_unit_test(agg_end__of_another_epoch_changes_nothing),
 		cmocka_unit_test(agg_version__another_protocol_is_named_to_joiners),
 		cmocka_unit_test(agg_gone__ends_the_epoch),
+		cmocka_unit_test(agg_gone__strict_ports_include_port_and_mac),
 		cmocka_unit_test(agg_gone__is_remembered_if_it_comes_too_early),
 		cmocka_unit_test(agg_gone__of_a_rank_that_left_or_that_waits),
 	};

@@ -459,7 +459,7 @@ static void agg_up__a_member_is_gone(void **state)
 
 	(void)state;
 	leaf_form(&rig);
-	assert_int_equal(pipe_gone(rig.pipe, flow.ip, flow.udp_port, &rig.now), COUNTER_gone);
+	assert_int_equal(pipe_gone(rig.pipe, &flow, &rig.now), COUNTER_gone);
 	rig.nr_sent++;
 	len = pipe_output(rig.pipe, &flow, buf);
 	assert_int_equal(wire_parse(&msg, buf, len), WIRE_OK);
@@ -639,7 +639,7 @@ static void agg_up__the_last_that_waits_is_gone(void **state)
 	join = leaf_join(&rig, FIRST);
 	rig_join(&rig, FIRST, &join);
 	rig_wait(&rig, 2);
-	assert_int_equal(pipe_gone(rig.pipe, flow.ip, flow.udp_port, &rig.now), COUNTER_gone);
+	assert_int_equal(pipe_gone(rig.pipe, &flow, &rig.now), COUNTER_gone);
 	rig.nr_sent++;
 	assert_null(pipe_job(rig.pipe, 0));
 	assert_int_equal(wire_parse(&msg, buf, pipe_output(rig.pipe, &to, buf)), WIRE_OK);

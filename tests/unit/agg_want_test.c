@@ -65,7 +65,7 @@ static enum counter gone(struct rig *rig, unsigned wid)
 	const struct flow flow = rig_flow(wid);
 	struct flow to;
 	uint8_t buf[WIRE_MSG_MAX];
-	enum counter counter = pipe_gone(rig->pipe, flow.ip, flow.udp_port, &rig->now);
+	enum counter counter = pipe_gone(rig->pipe, &flow, &rig->now);
 
 	rig->nr_sent++;
 	while (pipe_output(rig->pipe, &to, buf)) {}

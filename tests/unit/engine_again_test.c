@@ -82,6 +82,8 @@ static void fake_chunk(const struct wire_msg *msg, const struct transport_pkt *p
 	for (i = 0; i < fake.nr_sent && !packet; i++)
 		if (fake.sent[i].slot == msg->slot && fake.sent[i].round == msg->round)
 			packet = &fake.sent[i];
+	/* What is sent again goes alone: a train may be what was lost. */
+	fake.differ += pkt->alone != (packet != NULL);
 	if (!packet) {
 		packet = &fake.sent[fake.nr_sent++];
 		packet->slot = msg->slot;

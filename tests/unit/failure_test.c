@@ -96,6 +96,46 @@ static void failure_stall__ranks_here_and_behind_another_switch(void **state)
 		      "30.0 s");
 }
 
+/* Answered, but only to say that it knows nothing: no silence, and no rank's fault. */
+static void failure_stall__a_switch_that_forgot(void **state)
+{
+	struct failure failure = tree();
+	struct failure_stall stall = {
+		.for_ns = UINT64_C(30000000000), .known = true, .missing = 1, .silent = true
+	};
+
+	(void)state;
+	failure.forgotten = true;
+	assert_int_equal(failure_stall(&failure, &stall), TALLY_TIMEOUT);
+	assert_string_equal(
+		text,
+		"job sums: barrier 3: the switch 10.0.0.9:48880 lost the state of the job and "
+		"lets no rank into a new epoch, for 30.0 s: check that it was not restarted "
+		"with its clock set back (it counts bad_field then)");
+	failure.above = true;
+	failure_stall(&failure, &stall);
+	assert_non_null(strstr(text, "barrier 3: a switch above the switch 10.0.0.9:48880 lost"));
+	config.ranges.nr = 0;
+	failure_stall(&failure, &stall);
+	assert_non_null(strstr(text, "barrier 3: the switch 10.0.0.9:48880 lost"));
+}
+
+static void failure_join__below_a_leaf_without_ranges(void **state)
+{
+	struct failure failure = tree();
+
+	(void)state;
+	config.ranges.nr = 0;
+	config.size = 2;
+	config.rank = 0;
+	session.failure = SESSION_MISSING_RANKS;
+	session.status.joined = 1;
+	failure_join(&failure, &session);
+	assert_string_equal(text, "job sums: rank 1 of 2 did not join within 2.5 s: start it with "
+				  "the same TALLY_JOB, TALLY_SIZE and TALLY_SWITCH, or set "
+				  "TALLY_RANGES if the switch is a leaf");
+}
+
 static void failure_join__who_did_not_come(void **state)
 {
 	struct failure failure = tree();
@@ -377,6 +417,8 @@ int main(void)
 		cmocka_unit_test(failure_bit__of_own_switch_alone),
 		cmocka_unit_test(failure_awaited__only_if_not_refused),
 		cmocka_unit_test(failure_stall__ranks_here_and_behind_another_switch),
+		cmocka_unit_test(failure_stall__a_switch_that_forgot),
+		cmocka_unit_test(failure_join__below_a_leaf_without_ranges),
 		cmocka_unit_test(failure_join__who_did_not_come),
 		cmocka_unit_test(failure_join__what_does_not_fit),
 		cmocka_unit_test(failure_join__no_answer_to_who_was_there_before),

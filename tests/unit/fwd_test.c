@@ -249,6 +249,39 @@ static void fwd_input__broadcast_and_multicast_flood(void **state)
 	close_fwd(&f);
 }
 
+/* Whoever hears it would send to somebody else what is for the switch. */
+static void fwd_input__arp_that_claims_the_own_address(void **state)
+{
+	struct fixture f;
+	struct fwd_params params = usual();
+	uint8_t mac[FRAME_MAC], victim[FRAME_MAC];
+	uint32_t len;
+
+	(void)state;
+	open_fwd(&f, &params);
+	station(mac, 3);
+	station(victim, 1);
+	for (unsigned op = 1; op <= 2; op++) {
+		/* To all, to one, to the switch itself; about the own address, or another. */
+		for (unsigned i = 0; i < 6; i++) {
+			memset(f.buf, 0, sizeof(f.buf));
+			len = (uint32_t)frame_arp_request(f.buf, mac, OWN_IP,
+							  i % 2 ? OWN_IP : 0x0a000001);
+			f.buf[FRAME_ETH + 7] = (uint8_t)op;
+			memcpy(f.buf, i < 2 ? all_macs : i < 4 ? victim : own_mac, FRAME_MAC);
+			assert_string_equal(input(&f, 2, len, true), "DROP arp_claim");
+		}
+	}
+	/* Without an address of its own a switch has none to protect. */
+	close_fwd(&f);
+	params.ip = 0;
+	open_fwd(&f, &params);
+	memset(f.buf, 0, sizeof(f.buf));
+	len = (uint32_t)frame_arp_request(f.buf, mac, 0, OWN_IP);
+	assert_string_equal(input(&f, 2, len, true), "FLOOD flooded");
+	close_fwd(&f);
+}
+
 static void fwd_input__own_arp_is_answered(void **state)
 {
 	struct fixture f;
@@ -568,6 +601,7 @@ int main(void)
 		cmocka_unit_test(fwd_input__forgets_silent_stations),
 		cmocka_unit_test(fwd_input__full_table_forgets_the_oldest),
 		cmocka_unit_test(fwd_input__broadcast_and_multicast_flood),
+		cmocka_unit_test(fwd_input__arp_that_claims_the_own_address),
 		cmocka_unit_test(fwd_input__own_arp_is_answered),
 		cmocka_unit_test(fwd_input__ping_is_answered),
 		cmocka_unit_test(fwd_input__payload_for_the_aggregation),

@@ -524,6 +524,47 @@ static void lcore__longer_than_any_buffer(void **state)
 	assert_int_equal(lcore.counters.v[COUNTER_frame_long], 1);
 }
 
+/* Said once for each port, and only of what a worker sends. */
+static void lcore__names_the_port_of_trains(void **state)
+{
+	uint8_t payload[400] = { 1 };
+	struct pkt *pkt;
+
+	(void)state;
+	ports[0].port.mtu = 300;
+	rank_send(0, 3, payload, sizeof(payload));
+	pkt = &inbox[0].pkts[0];
+	wire_put16(pkt->data + FRAME_ETH + FRAME_IPV4 + 2, WIRE_PORT + 1);
+	rig_run();
+	assert_int_equal(lcore.counters.v[COUNTER_frame_long], 1);
+	assert_false(ports[0].told_train);
+	rank_send(0, 3, payload, sizeof(payload));
+	rig_run();
+	assert_int_equal(lcore.counters.v[COUNTER_frame_long], 2);
+	assert_true(ports[0].told_train);
+	assert_false(ports[2].told_train);
+}
+
+static void lcore__arp_that_claims_the_switchs_address(void **state)
+{
+	uint8_t payload[100] = { 1 };
+	struct pkt *pkt;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		rank_send(0, 3, payload, sizeof(payload));
+		pkt = &inbox[0].pkts[inbox[0].nr - 1];
+		pkt->len =
+			(uint32_t)frame_arp_request(pkt->data,
+						    (const uint8_t[FRAME_MAC]){ 2, 7, 7, 7, 7, 7 },
+						    IP_SWITCH, IP_SWITCH);
+	}
+	rig_run();
+	assert_int_equal(lcore.counters.v[COUNTER_arp_claim], 2);
+	assert_int_equal(outbox[0].nr + outbox[2].nr, 0);
+	assert_true(lcore.claim_ns > 0);
+}
+
 static void lcore__counts_jobs(void **state)
 {
 	static const unsigned where[] = { 0 };
@@ -550,6 +591,8 @@ int main(void)
 		TEST(lcore__flood),
 		TEST(lcore__too_big_for_the_way_out),
 		TEST(lcore__longer_than_any_buffer),
+		TEST(lcore__names_the_port_of_trains),
+		TEST(lcore__arp_that_claims_the_switchs_address),
 		TEST(lcore__counts_jobs),
 	};
 

@@ -45,7 +45,7 @@ static void case_talk(struct transport *transport, struct session *session)
 {
 	static uint8_t buf[WIRE_MSG_MAX];
 	enum session_event event;
-	struct transport_pkt pkt;
+	struct transport_pkt pkt = { 0 };
 
 	while ((pkt.len = (uint32_t)session_output(session, buf, case_now(), &event)) > 0) {
 		pkt.data = transport->ops->alloc(transport, pkt.len);
@@ -58,7 +58,7 @@ static void case_talk(struct transport *transport, struct session *session)
 /* Returns whether anything came. */
 static bool case_listen(struct transport *transport, struct session *session)
 {
-	struct transport_pkt pkts[4];
+	struct transport_pkt pkts[4] = { 0 };
 	unsigned nr;
 
 	transport->ops->wait(transport, 1000000);
@@ -149,7 +149,7 @@ static void case_results(struct transport *transport, const struct job *job, con
 			 unsigned nr, unsigned max)
 {
 	const uint64_t end_ns = case_now() + UINT64_C(5000000000);
-	struct transport_pkt pkts[TRANSPORT_BURST];
+	struct transport_pkt pkts[TRANSPORT_BURST] = { 0 };
 	bool seen[CASE_SLOTS] = { false };
 	unsigned got = 0;
 
@@ -170,7 +170,7 @@ static void case_results(struct transport *transport, const struct job *job, con
 static void case_round(struct transport *transport, const struct job *job, const uint32_t *lens,
 		       unsigned nr, unsigned max)
 {
-	struct transport_pkt pkts[TRANSPORT_BURST] = { { NULL, 0 } };
+	struct transport_pkt pkts[TRANSPORT_BURST] = { 0 };
 
 	for (unsigned i = 0; i < nr; i++)
 		case_data(transport, job, i, lens[i], &pkts[i]);

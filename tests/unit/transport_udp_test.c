@@ -4,8 +4,11 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "proto/wire.h"
 #include "tests/unit/transport_cases.h"
 #include "tests/unit/udp_switch.h"
 
@@ -70,7 +74,7 @@ static int peer_open(uint16_t *port)
 
 static void udp_send__train_arrives_as_packets(void **state)
 {
-	struct transport_pkt pkts[10];
+	struct transport_pkt pkts[10] = { 0 };
 	uint8_t buf[2048];
 	uint16_t port;
 	int fd = peer_open(&port);
@@ -93,6 +97,152 @@ static void udp_send__train_arrives_as_packets(void **state)
 		assert_int_equal(buf[0], 17 * i + 1);
 		assert_int_equal(buf[len - 1], 17 * i + 1);
 	}
+	transport->ops->close(transport);
+	close(fd);
+}
+
+static unsigned notes;
+static char noted[256];
+
+static void note(const char *text)
+{
+	notes++;
+	snprintf(noted, sizeof(noted), "%s", text);
+}
+
+/* Sends DATA for slots first .. first + nr - 1 in one call; alone: the last of them. */
+static void data_send(struct transport *transport, unsigned first, unsigned nr, bool alone)
+{
+	struct transport_pkt pkts[4];
+
+	for (unsigned i = 0; i < nr; i++) {
+		const struct wire_msg msg = { .type = WIRE_DATA,
+					      .kind = WIRE_ADD32,
+					      .job = 77,
+					      .epoch = UINT64_C(0x123456789a),
+					      .slot = (uint16_t)(first + i),
+					      .round = 5,
+					      .len = 32 };
+
+		pkts[i].len = WIRE_HEADER + 32;
+		pkts[i].alone = alone && i + 1 == nr;
+		pkts[i].data = transport->ops->alloc(transport, pkts[i].len);
+		memset(pkts[i].data, (int)first, pkts[i].len);
+		wire_build(pkts[i].data, &msg);
+	}
+	assert_int_equal(transport->ops->send(transport, pkts, nr), nr);
+}
+
+/* The switch's answer for a slot. */
+static void result_come(struct transport *transport, int fd, unsigned slot)
+{
+	const struct sockaddr_in to = { .sin_family = AF_INET,
+					.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+					.sin_port = htons(transport->port) };
+	const struct wire_msg msg = { .type = WIRE_RESULT,
+				      .kind = WIRE_ADD32,
+				      .job = 77,
+				      .epoch = UINT64_C(0x123456789a),
+				      .slot = (uint16_t)slot,
+				      .round = 5,
+				      .len = 32 };
+	uint8_t buf[WIRE_HEADER + 32] = { 0 };
+	struct transport_pkt pkt;
+
+	wire_build(buf, &msg);
+	assert_int_equal(sendto(fd, buf, sizeof(buf), 0, (const struct sockaddr *)&to, sizeof(to)),
+			 sizeof(buf));
+	transport->ops->wait(transport, UINT64_C(5000000000));
+	assert_int_equal(transport->ops->recv(transport, &pkt, 1), 1);
+	transport->ops->release(transport);
+}
+
+/* How many messages the peer gets for what was sent, if trains are left as they are. */
+static unsigned messages(int fd)
+{
+	uint8_t buf[4096];
+	unsigned nr = 0;
+
+	while (recv(fd, buf, sizeof(buf), MSG_DONTWAIT) >= 0)
+		nr++;
+	return nr;
+}
+
+static struct transport *open_noted(int *fd)
+{
+	struct transport_params params = { .switch_ip = INADDR_LOOPBACK, .p = 1408, .note = note };
+	struct transport_error error;
+	struct transport *transport = NULL;
+	const int on = 1;
+
+	*fd = peer_open(&params.switch_port);
+	assert_int_equal(setsockopt(*fd, SOL_UDP, UDP_GRO, &on, sizeof(on)), 0);
+	assert_int_equal(transport_udp.open(&transport, &params, &error), 0);
+	notes = 0;
+	return transport;
+}
+
+static void udp_send__alone_is_no_train(void **state)
+{
+	int fd;
+	struct transport *transport = open_noted(&fd);
+
+	(void)state;
+	data_send(transport, 0, 3, false);
+	assert_int_equal(messages(fd), 1);
+	data_send(transport, 3, 3, true);
+	assert_int_equal(messages(fd), 2);
+	transport->ops->close(transport);
+	close(fd);
+}
+
+/* Nothing comes of trains; of the same packets alone it does. */
+static void udp_send__trains_that_do_not_arrive(void **state)
+{
+	int fd;
+	struct transport *transport = open_noted(&fd);
+
+	(void)state;
+	for (unsigned i = 0; i < 6; i++) {
+		assert_int_equal(notes, 0);
+		data_send(transport, 4 * i, 4, false);
+		assert_int_equal(messages(fd), 1);
+		data_send(transport, 4 * i + 3, 1, true);
+		result_come(transport, fd, 4 * i + 3);
+		messages(fd);
+	}
+	assert_int_equal(notes, 1);
+	assert_non_null(strstr(noted, "ethtool -K"));
+	assert_non_null(strstr(transport->text, "single packets"));
+	data_send(transport, 24, 4, false);
+	assert_int_equal(messages(fd), 4);
+	transport->ops->close(transport);
+	close(fd);
+}
+
+/* A rank that is late makes the lowest chunk go again; and one train that arrived proves it. */
+static void udp_send__trains_that_arrive(void **state)
+{
+	int fd;
+	struct transport *transport = open_noted(&fd);
+
+	(void)state;
+	data_send(transport, 0, 4, false);
+	data_send(transport, 3, 1, true);
+	result_come(transport, fd, 3);
+	data_send(transport, 4, 4, false);
+	data_send(transport, 4, 1, true);
+	result_come(transport, fd, 4);
+	result_come(transport, fd, 7);
+	messages(fd);
+	for (unsigned i = 2; i < 12; i++) {
+		data_send(transport, 4 * i, 4, false);
+		assert_int_equal(messages(fd), 1);
+		data_send(transport, 4 * i + 3, 1, true);
+		result_come(transport, fd, 4 * i + 3);
+		messages(fd);
+	}
+	assert_int_equal(notes, 0);
 	transport->ops->close(transport);
 	close(fd);
 }
@@ -188,6 +338,9 @@ int main(void)
 		cmocka_unit_test(udp__wait),
 		cmocka_unit_test(udp__wake),
 		cmocka_unit_test(udp_send__train_arrives_as_packets),
+		cmocka_unit_test(udp_send__alone_is_no_train),
+		cmocka_unit_test(udp_send__trains_that_do_not_arrive),
+		cmocka_unit_test(udp_send__trains_that_arrive),
 		cmocka_unit_test(udp_recv__only_from_the_switch),
 		cmocka_unit_test(udp_send__nobody_listens),
 		cmocka_unit_test(udp_open__no_such_interface),
