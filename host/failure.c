@@ -248,14 +248,20 @@ static int failure_other(const struct failure *failure, const struct wire_status
 	failure_switch(failure, sw);
 	if (failure->forgotten)
 		return failure_lost(failure);
+	failure_rank(failure, status->wid_a, a);
 	if (status->cause == WIRE_CAUSE_PROTOCOL && status->wid_a < config->size &&
 	    !failure_bit(config, status->wid_a))
-		return failure_say(failure, TALLY_PROTOCOL,
-				   "the switch of %s, or one above it, lost the state of job %s%s",
-				   failure_rank(failure, status->wid_a, a), config->job,
-				   FAILURE_REJOIN);
+		return failure_say(
+			failure, TALLY_PROTOCOL,
+			"the switch of %s, or one above it, lost the state of job %s, or that "
+			"rank did not wait for a result%s",
+			a, config->job, FAILURE_REJOIN);
 	if (status->cause == WIRE_CAUSE_PROTOCOL)
-		return failure_lost(failure);
+		return failure_say(
+			failure, TALLY_PROTOCOL,
+			"%s%s lost the state of job %s, or %s did not wait for a result%s", sw,
+			config->ranges.nr ? ", or a switch above it," : "", config->job, a,
+			FAILURE_REJOIN);
 	if (config->ranges.nr)
 		return failure_say(failure, TALLY_PROTOCOL,
 				   "a switch above %s lost the state of job %s, or its ranks formed "

@@ -235,7 +235,8 @@ class Switch:
             return "stale"
         if cell.epoch != job.epoch or cell.round < head.round or not cell.have:
             other = job.cells.get((head.slot, ~head.round & 1), Cell())
-            if head.round and (other.epoch, other.round) != (job.epoch, head.round - 1):
+            before = (other.epoch, other.round, other.have)
+            if head.round and before != (job.epoch, head.round - 1, job.all):
                 self.break_epoch(job, codec.PROTOCOL, head.wid)
                 return "gap"
             cell = job.cells[key] = Cell(job.epoch, head.round, head)

@@ -364,7 +364,8 @@ static void failure_over__every_cause(void **state)
 		{ WIRE_CAUSE_LEFT, TALLY_LEFT,
 		  "rank 2 of 4 left the job before all-reduce 17 (float32 sum, 1048576 elements)" },
 		{ WIRE_CAUSE_PROTOCOL, TALLY_PROTOCOL,
-		  "the switch 10.0.0.254:48880 lost the state of job sums" },
+		  "the switch 10.0.0.254:48880 lost the state of job sums, or rank 2 of 4 did not wait "
+		  "for a result; " },
 		{ WIRE_CAUSE_ROUNDS, TALLY_PROTOCOL, "rounds are used up" },
 		{ WIRE_CAUSE_RESET, TALLY_PROTOCOL,
 		  "job sums was reset by an operator at the switch 10.0.0.254:48880" },
