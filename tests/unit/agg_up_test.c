@@ -385,8 +385,11 @@ static void agg_up__the_parent_has_forgotten_what_it_forms(void **state)
 	rig_close(&rig);
 }
 
-/* A late JOIN makes the job anew after all ranks have left: the others' epoch is none of its business. */
-static void agg_up__a_late_join_ends_nothing(void **state)
+/*
+ * A late JOIN makes the job anew: no member of what the parent runs, which it must not hide.  Should all ranks have left,
+ * the parent does not hear such an END.
+ */
+static void agg_up__a_late_join_hides_nothing_and_ends_nothing(void **state)
 {
 	struct wire_status status = leaf_status(WIRE_RUNNING);
 	struct wire_join join;
@@ -397,11 +400,29 @@ static void agg_up__a_late_join_ends_nothing(void **state)
 	join = leaf_join(&rig, 5);
 	rig_join(&rig, 5, &join);
 	status.inc = INC + 77;
-	assert_null(strstr(leaf_told(&rig, EPOCH, &status), "UP END"));
+	has(leaf_told(&rig, EPOCH, &status), "UP END job 7 epoch 2000 wid 4 UNKNOWN cause 1 a 4");
+	has_not(leaf_told(&rig, EPOCH, &status), "UP END");
 	/* Who knows the epoch and wants another does end it. */
 	join.base = EPOCH;
 	rig_wait(&rig, 2);
 	has(rig_join(&rig, 5, &join), "UP END job 7 epoch 2000 wid 4 cause 1 a 5");
+	rig_close(&rig);
+}
+
+/* The job has other ranks here now than those that the parent knows it with. */
+static void agg_up__the_parent_runs_it_with_other_ranks(void **state)
+{
+	struct wire_status status = leaf_status(WIRE_RUNNING);
+	struct wire_join join;
+	struct rig rig;
+
+	(void)state;
+	leaf_open(&rig);
+	join = leaf_join(&rig, 5);
+	join.ranges[0] = (struct wire_range){ FIRST + 1, NR };
+	rig_join(&rig, 5, &join);
+	assert_string_equal(leaf_told(&rig, EPOCH, &status),
+			    "up_status | UP END job 7 epoch 2000 wid 4 UNKNOWN cause 1 a 4");
 	rig_close(&rig);
 }
 
@@ -414,7 +435,7 @@ static void agg_up__the_parent_runs_what_is_not_here(void **state)
 	(void)state;
 	leaf_open(&rig);
 	assert_string_equal(leaf_told(&rig, EPOCH, &status),
-			    "up_status | UP END job 7 epoch 2000 wid 4 cause 1 a 4");
+			    "up_status | UP END job 7 epoch 2000 wid 4 UNKNOWN cause 1 a 4");
 	assert_string_equal(leaf_told(&rig, EPOCH, &status), "up_status");
 	rig_wait(&rig, AGG_DISOWN_MS);
 	has(leaf_told(&rig, EPOCH, &status), "UP END job 7");
@@ -648,7 +669,7 @@ static void agg_up__the_last_that_waits_is_gone(void **state)
 	assert_int_equal(pipe_output(rig.pipe, &to, buf), 0);
 	status = leaf_status(WIRE_RUNNING);
 	rig_wait(&rig, 1000);
-	has(leaf_told(&rig, EPOCH, &status), "UP END job 7 epoch 2000 wid 4 cause 1 a 4");
+	has(leaf_told(&rig, EPOCH, &status), "UP END job 7 epoch 2000 wid 4 UNKNOWN cause 1 a 4");
 	rig_close(&rig);
 }
 
@@ -671,7 +692,8 @@ int main(void)
 		cmocka_unit_test(agg_up__a_later_job_has_another_incarnation),
 		cmocka_unit_test(agg_up__the_parent_has_forgotten),
 		cmocka_unit_test(agg_up__the_parent_has_forgotten_what_it_forms),
-		cmocka_unit_test(agg_up__a_late_join_ends_nothing),
+		cmocka_unit_test(agg_up__a_late_join_hides_nothing_and_ends_nothing),
+		cmocka_unit_test(agg_up__the_parent_runs_it_with_other_ranks),
 		cmocka_unit_test(agg_up__the_parent_runs_what_is_not_here),
 		cmocka_unit_test(agg_up__a_refusal_by_a_parent_that_was_restarted),
 		cmocka_unit_test(agg_up__the_parents_clock_is_ahead),
