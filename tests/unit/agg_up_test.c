@@ -131,6 +131,28 @@ static void agg_up__does_not_run_without_a_member(void **state)
 	rig_close(&rig);
 }
 
+/* Should it be so late that the epoch runs when it comes, it must not be a leaving of that. */
+static void agg_up__leaves_no_epoch_that_is_being_formed(void **state)
+{
+	struct wire_status status = leaf_status(WIRE_FORMING);
+	struct wire_join join;
+	struct wire_msg msg;
+	struct rig rig;
+
+	(void)state;
+	leaf_open(&rig);
+	join = leaf_join(&rig, 5);
+	rig_join(&rig, 5, &join);
+	leaf_told(&rig, EPOCH, &status);
+	join.base = EPOCH - 1;
+	rig_join(&rig, 5, &join);
+	msg = rig_msg(&rig, WIRE_LEAVE, 5, WIRE_PAD);
+	msg.epoch = 0;
+	has(rig_send_msg(&rig, &msg), "UP LEAVE job 7 epoch 0 wid 4");
+	assert_null(pipe_job(rig.pipe, 0));
+	rig_close(&rig);
+}
+
 static void agg_up__partial_and_result(void **state)
 {
 	struct rig rig;
@@ -681,6 +703,7 @@ int main(void)
 		cmocka_unit_test(agg_up__runs_what_the_parent_agreed_on),
 		cmocka_unit_test(agg_up__does_not_run_what_it_did_not_join),
 		cmocka_unit_test(agg_up__does_not_run_without_a_member),
+		cmocka_unit_test(agg_up__leaves_no_epoch_that_is_being_formed),
 		cmocka_unit_test(agg_up__partial_and_result),
 		cmocka_unit_test(agg_up__results_of_what_does_not_wait),
 		cmocka_unit_test(agg_up__empty_here_but_not_elsewhere),
