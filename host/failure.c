@@ -499,6 +499,23 @@ static int failure_parameters(const struct failure *failure, const struct wire_s
 							  : (unsigned)failure->config->rank);
 }
 
+static int failure_taken(const struct failure *failure, const struct wire_status *status)
+{
+	const uint64_t at = status->value_a;
+
+	return failure_say(
+		failure, TALLY_MISMATCH,
+		"rank %" PRIu64
+		" of job %s is taken by another process, at %u.%u.%u.%u:%u, last heard "
+		"%.1f s ago: give each process its own TALLY_RANK, or this job another TALLY_JOB; if "
+		"that process is not wanted, end it, or give its job up (tallyctl reset job %s); if its "
+		"host is gone, wait until it was silent for 60 s",
+		failure->config->rank, failure->config->job, (unsigned)(at >> 40 & 0xff),
+		(unsigned)(at >> 32 & 0xff), (unsigned)(at >> 24 & 0xff),
+		(unsigned)(at >> 16 & 0xff), (unsigned)(at & 0xffff), (double)status->value_b / 1e3,
+		failure->config->job);
+}
+
 static int failure_refused(const struct failure *failure, const struct wire_status *status)
 {
 	const struct config *config = failure->config;
@@ -513,11 +530,7 @@ static int failure_refused(const struct failure *failure, const struct wire_stat
 	if (status->cause == WIRE_CAUSE_PARAMETERS)
 		return failure_parameters(failure, status);
 	if (status->cause == WIRE_CAUSE_DUPLICATE_RANK)
-		return failure_say(failure, TALLY_MISMATCH,
-				   "rank %" PRIu64
-				   " of job %s is taken by another process: give each process its "
-				   "own TALLY_RANK, or this job another TALLY_JOB",
-				   config->rank, config->job);
+		return failure_taken(failure, status);
 	if (status->cause == WIRE_CAUSE_NO_SLOTS && status->field == WIRE_FIELD_NONE)
 		return failure_say(
 			failure, TALLY_NO_SLOTS,

@@ -176,7 +176,7 @@ case_duplicate-rank()
 	says w1 joined
 	worker again job 1 2 "$rank" sum:10
 	ends again 1
-	printed again.err 'ranks disagree.*rank 1 of job job is taken by another process: .*TALLY_RANK'
+	printed again.err 'ranks disagree.*rank 1 of job job is taken by another process, at .*TALLY_RANK'
 	touch "$dir/done"
 	all_end w 2 0
 	switch_stop switch

@@ -296,7 +296,8 @@ static void foe_take(struct world *w, unsigned n)
 	if (!job || job->tree || job->left || w->nr_switches > 1)
 		return;
 	i = sim_draw(w, job->nr_members);
-	if (!job->members[i].inc || w->now_ns > job->members[i].heard_ns + 900 * SIM_MS ||
+	if (!job->members[i].inc ||
+	    w->now_ns > job->members[i].heard_ns + (job->running ? 59000 : 900) * SIM_MS ||
 	    (!job->running && !(job->joined >> i & 1)))
 		return;
 	memcpy(join.name, job->name, strlen(job->name));
