@@ -261,14 +261,20 @@ static int failure_other(const struct failure *failure, const struct wire_status
 	failure_switch(failure, sw);
 	if (failure->forgotten)
 		return failure_lost(failure);
+	failure_rank(failure, status->wid_a, a);
 	if (status->cause == WIRE_CAUSE_PROTOCOL && status->wid_a < config->size &&
 	    !failure_bit(config, status->wid_a))
-		return failure_say(failure, TALLY_PROTOCOL,
-				   "the switch of %s, or one above it, lost the state of job %s%s",
-				   failure_rank(failure, status->wid_a, a), config->job,
-				   FAILURE_REJOIN);
+		return failure_say(
+			failure, TALLY_PROTOCOL,
+			"the switch of %s, or one above it, lost the state of job %s, or that "
+			"rank did not wait for a result%s",
+			a, config->job, FAILURE_REJOIN);
 	if (status->cause == WIRE_CAUSE_PROTOCOL)
-		return failure_lost(failure);
+		return failure_say(
+			failure, TALLY_PROTOCOL,
+			"%s%s lost the state of job %s, or %s did not wait for a result%s", sw,
+			config->ranges.nr ? ", or a switch above it," : "", config->job, a,
+			FAILURE_REJOIN);
 	if (config->ranges.nr)
 		return failure_say(failure, TALLY_PROTOCOL,
 				   "a switch above %s lost the state of job %s, or its ranks formed "
@@ -508,6 +514,23 @@ static int failure_parameters(const struct failure *failure, const struct wire_s
 							  : (unsigned)failure->config->rank);
 }
 
+static int failure_taken(const struct failure *failure, const struct wire_status *status)
+{
+	const uint64_t at = status->value_a;
+
+	return failure_say(
+		failure, TALLY_MISMATCH,
+		"rank %" PRIu64
+		" of job %s is taken by another process, at %u.%u.%u.%u:%u, last heard "
+		"%.1f s ago: give each process its own TALLY_RANK, or this job another TALLY_JOB; if "
+		"that process is not wanted, end it, or give its job up (tallyctl reset job %s); if its "
+		"host is gone, wait until it was silent for 60 s",
+		failure->config->rank, failure->config->job, (unsigned)(at >> 40 & 0xff),
+		(unsigned)(at >> 32 & 0xff), (unsigned)(at >> 24 & 0xff),
+		(unsigned)(at >> 16 & 0xff), (unsigned)(at & 0xffff), (double)status->value_b / 1e3,
+		failure->config->job);
+}
+
 static int failure_refused(const struct failure *failure, const struct wire_status *status)
 {
 	const struct config *config = failure->config;
@@ -522,11 +545,7 @@ static int failure_refused(const struct failure *failure, const struct wire_stat
 	if (status->cause == WIRE_CAUSE_PARAMETERS)
 		return failure_parameters(failure, status);
 	if (status->cause == WIRE_CAUSE_DUPLICATE_RANK)
-		return failure_say(failure, TALLY_MISMATCH,
-				   "rank %" PRIu64
-				   " of job %s is taken by another process: give each process its "
-				   "own TALLY_RANK, or this job another TALLY_JOB",
-				   config->rank, config->job);
+		return failure_taken(failure, status);
 	if (status->cause == WIRE_CAUSE_NO_SLOTS && status->field == WIRE_FIELD_NONE)
 		return failure_say(
 			failure, TALLY_NO_SLOTS,

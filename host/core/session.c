@@ -339,7 +339,8 @@ static enum session_event session_joining(struct session *s, const struct wire_m
 		s->status = *status;
 	}
 	s->job = msg->job;
-	s->spoken = msg->epoch;
+	if (msg->epoch > s->spoken)
+		s->spoken = 0;
 	if (session_raise(s, running ? msg->epoch : msg->epoch - 1)) {
 		s->next_ns = now_ns;
 		s->retry_ns = retry_first_ns;
@@ -362,9 +363,30 @@ static enum session_event session_running(struct session *s, const struct wire_m
 	if (status->ended != s->epoch) /* several epochs went by: this cause is not about ours */
 		s->status.cause = WIRE_CAUSE_NONE;
 	session_fail(s, now_ns);
-	s->spoken = msg->epoch;
+	s->spoken = 0;
 	s->job = msg->job;
 	return SESSION_OVER;
+}
+
+static enum session_event session_leaving(struct session *s, const struct wire_msg *msg,
+					  const struct wire_status *status, uint64_t now_ns)
+{
+	/* With an ended epoch it says that this rank's life before has left, and is no answer. */
+	const bool left = status->cause == WIRE_CAUSE_LEFT && status->wid_a == s->rank &&
+			  status->ended == 0;
+
+	/* We were joining, and it has begun with us. */
+	if (!left && status->state == WIRE_RUNNING && status->inc == s->join.inc &&
+	    session_raise(s, msg->epoch)) {
+		s->spoken = msg->epoch;
+		s->next_ns = now_ns;
+		return SESSION_NOTHING;
+	}
+	if (left ? msg->epoch < (s->spoken ? s->spoken : s->join.base + 1)
+		 : !s->spoken || msg->epoch <= s->spoken)
+		return SESSION_NOTHING;
+	session_enter(s, SESSION_LEFT, now_ns);
+	return SESSION_GONE;
 }
 
 enum session_event session_input(struct session *s, const struct wire_msg *msg, uint64_t now_ns)
@@ -396,13 +418,7 @@ enum session_event session_input(struct session *s, const struct wire_msg *msg, 
 			session_enter(s, SESSION_ENDED, now_ns);
 		break;
 	case SESSION_LEAVING:
-		/* With an ended epoch it says that this rank's life before has left, and is no answer. */
-		if (msg->epoch < s->spoken ||
-		    (msg->epoch == s->spoken && !(status.cause == WIRE_CAUSE_LEFT &&
-						  status.wid_a == s->rank && status.ended == 0)))
-			return SESSION_NOTHING;
-		session_enter(s, SESSION_LEFT, now_ns);
-		return SESSION_GONE;
+		return session_leaving(s, msg, &status, now_ns);
 	case SESSION_ENDED:
 	case SESSION_LEFT:
 	case SESSION_FAILED:

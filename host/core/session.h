@@ -72,7 +72,7 @@ struct session {
 	uint16_t rank;
 	uint64_t key;
 	uint64_t epoch;	 /* entered; 0: none */
-	uint64_t spoken; /* the epoch of what END and LEAVE speak about */
+	uint64_t spoken; /* the epoch that END and LEAVE speak about: one we are in; 0: none */
 	uint16_t job;	 /* handle */
 	bool forgotten;	 /* RUNNING, but the switch answered UNKNOWN */
 	bool p_fixed;

@@ -36,11 +36,11 @@
 /* Milliseconds. */
 enum {
 	AGG_BOOT_MS = 2,       /* no epochs are given so long after start */
-	AGG_FRESH_MS = 1000,   /* a rank heard within this is alive */
+	AGG_FRESH_MS = 1000,   /* a rank heard within this, that waits, is alive */
 	AGG_MADE_MS = 20,      /* nobody has joined it for so long: a job makes room for another */
-	AGG_POKE_MS = 200,     /* silent so long, members are asked, if others want the room */
+	AGG_POKE_MS = 200,     /* silent so long, members are asked, if others want room or rank */
 	AGG_FORMING_MS = 5000, /* silent so long, a forming job makes room for another */
-	AGG_IDLE_MS = 60000,   /* silent so long, a running job gives way to new parameters */
+	AGG_IDLE_MS = 60000,   /* silent so long, a running job, or a rank of one, gives way */
 	AGG_LOST_MS = 900000,  /* silent so long, it makes room for another */
 	AGG_AHEAD_MS =
 		5000, /* a base further ahead of the clock is nonsense: it would hold up all jobs */

@@ -50,7 +50,7 @@ static enum counter data_mismatch(struct agg *agg, struct agg_in *in, struct job
 	return data_break(agg, in, job, &why, COUNTER_mismatch);
 }
 
-/* A rank that is a round further than the slot: the slot's memory is not what it was. */
+/* A rank that is further than the slot: it did not wait for the result before. */
 static enum counter data_gap(struct agg *agg, struct agg_in *in, struct job *job)
 {
 	struct agg_cause why = {

@@ -369,18 +369,6 @@ static enum counter join_replace(struct joining *j)
 	return join_answer(j);
 }
 
-/* Of ranks that are silent the network may say that they are gone, if it has something to deliver. */
-static void join_poke(const struct joining *j)
-{
-	const struct job *job = j->job;
-	uint64_t now_ns = j->in->now->now_ns;
-	uint64_t silent = job_silent(job, now_ns, AGG_FRESH_MS * AGG_MS) & ~job->left;
-	struct wire_status status;
-
-	agg_status(job, JOB_NONE, now_ns, &status);
-	agg_tell_members(j->agg, job, silent, &status, now_ns);
-}
-
 static enum counter join_settle_running(struct joining *j, const struct refusal *refusal)
 {
 	const struct job *job = j->job;
@@ -390,16 +378,18 @@ static enum counter join_settle_running(struct joining *j, const struct refusal 
 
 	if (!j->ask && heard_ns + quiet_ms * AGG_MS < j->in->now->now_ns)
 		return join_replace(j);
-	join_poke(j);
+	/* Of ranks that are gone the network may say so, if it has something to deliver. */
+	agg_poke(j->agg, j->job, j->in->now);
 	return join_refuse(j, refusal);
 }
 
 /*
- * Another process holds the rank: heard a moment ago, from elsewhere.  Its incarnation is no secret, and proves
- * nothing.
+ * Another process holds the rank, from elsewhere: while the job forms, it says so all the time; once it runs, it may
+ * compute.  Its incarnation is no secret, and proves nothing.
  */
 static bool join_is_taken(const struct joining *j)
 {
+	const uint64_t quiet_ms = j->job->running ? AGG_IDLE_MS : AGG_FRESH_MS;
 	const struct job_member *member;
 
 	if (j->i == JOB_NONE)
@@ -407,19 +397,23 @@ static bool join_is_taken(const struct joining *j)
 	member = &j->job->members[j->i];
 	if (!member->inc || join_is_from(j, member))
 		return false;
-	return member->heard_ns + AGG_FRESH_MS * AGG_MS >= j->in->now->now_ns;
+	return member->heard_ns + quiet_ms * AGG_MS >= j->in->now->now_ns;
 }
 
+/* Should its holder be gone, the network can say so, and the rank is free at once. */
 static enum counter join_refuse_taken(const struct joining *j)
 {
+	const struct job_member *holder = &j->job->members[j->i];
 	struct refusal no = {
 		.cause = WIRE_CAUSE_DUPLICATE_RANK,
 		.field = WIRE_FIELD_RANK,
 		.wid_a = j->wid,
-		.value_a = j->wid,
-		.value_b = j->wid,
+		.value_a = (uint64_t)holder->flow.ip << 16 | holder->flow.udp_port,
+		.value_b = (j->in->now->now_ns - holder->heard_ns) / AGG_MS,
 	};
 
+	if (j->job->running)
+		agg_poke(j->agg, j->job, j->in->now);
 	return join_refuse(j, &no);
 }
 

@@ -75,7 +75,7 @@ static enum counter leave_answer(struct agg *agg, struct agg_in *in, struct job 
 	}
 	if (empty) {
 		if (agg_is_leaf(agg))
-			agg_up_leave(agg, job, job->epoch, in->now);
+			agg_up_leave(agg, job, 0, in->now);
 		job_del(&agg->table, job);
 		agg_answer_unknown(agg, in, key);
 		return COUNTER_leave;
@@ -91,7 +91,8 @@ static enum counter leave_answer(struct agg *agg, struct agg_in *in, struct job 
 
 /*
  * The epoch goes on without the rank until a contribution needs it.  While forming, a rank in no
- * epoch (0) may leave too; should such a LEAVE be a late one, the rank's next JOIN repairs it.
+ * epoch (0) may leave too; should such a LEAVE be a late one, the rank's next JOIN repairs it.  One
+ * that named the epoch that forms would leave it, if it came when that runs.
  */
 enum counter agg_leave(struct agg *agg, struct agg_in *in)
 {
@@ -224,7 +225,7 @@ static void gone_forget(struct agg *agg, struct job *job, unsigned i, const stru
 	job_unlease(&agg->table, job);
 	if (job_known(job))
 		return;
-	/* Of no epoch: if the parent runs it already, this is no leaving, and it learns that the job is not here. */
+	/* If the parent runs it already, this is no leaving, and it learns that the job is not here. */
 	if (agg_is_leaf(agg))
 		agg_up_leave(agg, job, 0, now);
 	job_del(&agg->table, job);

@@ -247,8 +247,32 @@ static bool up_lease(struct agg *agg, struct job *job, const struct wire_status 
 }
 
 /*
- * The parent runs this epoch: with this life of the job and all its members, or it has to end.  One of a life before
- * ends once all members are here, or one of them wants it over: a late JOIN alone is no reason.
+ * The parent runs an epoch with a job that is not here: with a life of it, or of this switch, before, and whoever was to
+ * end it may have left since.  If all ranks here have left, the parent knows, and this changes nothing.
+ */
+static void up_disown(struct agg *agg, const struct agg_in *in)
+{
+	struct outbox_room room = { .len = WIRE_BODY, .seal = in->msg.sealed };
+	const struct wire_msg msg = {
+		.type = WIRE_END,
+		.job = in->msg.job,
+		.epoch = in->msg.epoch,
+		.wid = in->msg.wid,
+	};
+	const struct wire_status body = {
+		.state = WIRE_UNKNOWN,
+		.cause = WIRE_CAUSE_RESTARTED,
+		.wid_a = in->msg.wid,
+		.wid_b = WIRE_WID_NONE,
+	};
+
+	if (up_may(&agg->parent.disown_ns, in->now, AGG_DISOWN_MS))
+		outbox_put(&agg->outbox, &agg->parent.flow, &msg, &body, room);
+}
+
+/*
+ * The parent runs this epoch: with this life of the job and all its members, or it has to end.  A life before is not
+ * here; but if its ranks have left, the epoch is the others' until all members are here again.
  */
 static void up_run(struct agg *agg, const struct agg_in *in, struct job *job,
 		   const struct wire_status *status)
@@ -261,8 +285,10 @@ static void up_run(struct agg *agg, const struct agg_in *in, struct job *job,
 		.wid_b = WIRE_WID_NONE,
 	};
 
-	if (!ours && awaited.nr)
+	if (!ours && awaited.nr) {
+		up_disown(agg, in);
 		return;
+	}
 	if (!ours || awaited.nr || !up_lease(agg, job, status)) {
 		agg_up_end(agg, job, &why, in->now);
 		return;
@@ -306,30 +332,6 @@ static void up_awaited(const struct agg_in *in, struct job *job, const struct wi
 	up->awaited_round = in->msg.round;
 }
 
-/*
- * The parent runs an epoch with a job that is not here: with a life of this switch before, and whoever was to end it
- * may have left since.  If all ranks here have left, the parent knows, and this changes nothing.
- */
-static void up_disown(struct agg *agg, const struct agg_in *in)
-{
-	struct outbox_room room = { .len = WIRE_BODY, .seal = in->msg.sealed };
-	const struct wire_msg msg = {
-		.type = WIRE_END,
-		.job = in->msg.job,
-		.epoch = in->msg.epoch,
-		.wid = in->msg.wid,
-	};
-	const struct wire_status body = {
-		.state = WIRE_UNKNOWN,
-		.cause = WIRE_CAUSE_RESTARTED,
-		.wid_a = in->msg.wid,
-		.wid_b = WIRE_WID_NONE,
-	};
-
-	if (up_may(&agg->parent.disown_ns, in->now, AGG_DISOWN_MS))
-		outbox_put(&agg->outbox, &agg->parent.flow, &msg, &body, room);
-}
-
 /* The parent may want to know whether anybody is there. */
 static void up_poked(struct agg *agg, struct job *job, const struct pipe_time *now)
 {
@@ -352,12 +354,12 @@ enum counter agg_up_status(struct agg *agg, struct agg_in *in)
 		return COUNTER_up_status;
 	}
 	job = job_by_key(&agg->table, status.key);
-	/* One with and one without CHECK are two jobs. */
-	if (job && in->msg.sealed != agg_checks(job))
+	/* One with and one without CHECK are two jobs, and so are those of other ranks. */
+	if (job && (in->msg.sealed != agg_checks(job) || in->msg.wid != job->range.first))
 		job = NULL;
 	if (!job && status.state == WIRE_RUNNING)
 		up_disown(agg, in);
-	if (!job || in->msg.wid != job->range.first)
+	if (!job)
 		return COUNTER_up_status;
 	if (in->msg.epoch < job->epoch) {
 		/* A parent that cannot even make the job has no epoch to name. */

@@ -96,11 +96,23 @@ static void cell_finish(struct cell *cell, uint8_t *values, const struct add_ops
 	cell_describe(cell, in);
 }
 
+/*
+ * Its sender has the result of the round before, so it is here, and nobody needs the one before that.  Anything else
+ * is of a sender that does not wait, or this memory is not what it was.
+ */
+static bool slot_is_ahead(const struct slot *slot, const struct slot_input *in)
+{
+	const struct cell *before = &slot->cell[(in->round & 1) ^ 1];
+
+	return in->round > 0 && !(cell_is(before, in->epoch, in->round - 1) &&
+				  before->have == in->all && before->done);
+}
+
 /* A world of one: the first contribution is the last, and the packet holds the result already. */
 static enum slot_verdict slot_begin(struct slot *slot, struct cell *cell, uint8_t *values,
 				    const struct add_ops *ops, struct slot_input *in)
 {
-	if (in->round > 0 && !cell_is(&slot->cell[(in->round & 1) ^ 1], in->epoch, in->round - 1))
+	if (slot_is_ahead(slot, in))
 		return SLOT_GAP;
 	cell_begin(cell, values, ops, in);
 	if (cell->have != in->all)

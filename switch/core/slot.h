@@ -69,7 +69,7 @@ struct slot_input {
 
 enum slot_verdict {
 	SLOT_STALE,    /* an earlier round: drop */
-	SLOT_GAP,      /* the round before is missing: only after lost state; end the epoch */
+	SLOT_GAP,      /* the round before has no result here: end the epoch */
 	SLOT_MISMATCH, /* kind, len or desc differ from the others': end the epoch */
 	SLOT_NO_ROOM,  /* the result does not fit cap: drop, nothing changed */
 	SLOT_HELD,     /* added */

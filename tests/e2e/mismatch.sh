@@ -176,7 +176,22 @@ case_duplicate-rank()
 	says w1 joined
 	worker again job 1 2 "$rank" sum:10
 	ends again 1
-	printed again.err 'ranks disagree.*rank 1 of job job is taken by another process: .*TALLY_RANK'
+	printed again.err 'ranks disagree.*rank 1 of job job is taken by another process, at .*TALLY_RANK'
+	touch "$dir/done"
+	all_end w 2 0
+	switch_stop switch
+}
+
+# Nor is one whose ranks compute: for all 5 s that the other asks they say nothing.
+case_duplicate-rank-silent()
+{
+	switch
+	workers w job 2 "$rank" sum:10 "wait:$dir/done" sum:1000
+	says w0 'sum:10 right'
+	says w1 'sum:10 right'
+	worker again job 1 2 "$rank" sum:10
+	ends again 1
+	printed again.err 'rank 1 of job job is taken by another process, at [0-9.:]*, last heard [5-9]\.[0-9] s ago'
 	touch "$dir/done"
 	all_end w 2 0
 	switch_stop switch
@@ -276,6 +291,6 @@ case_configuration-file()
 }
 
 rank=$build/tests/e2e/rank
-run_cases 5 world-size world-size-of-one duplicate-rank duplicate-rank-forming no-slots count dtype op op-average collective \
+run_cases 5 world-size world-size-of-one duplicate-rank duplicate-rank-silent duplicate-rank-forming no-slots count dtype op op-average collective \
 	second-operation chunk-size slots unknown-variable variables configuration-file no-switch
 exit $not_ok

@@ -199,9 +199,8 @@ static void advance(const struct explorer *e, struct state *s, unsigned wid)
 enum intrusion { TOO_EARLY, OTHER_LENGTH, OTHER_DESC, OTHER_KIND, INTRUSIONS };
 
 static void intrude_one(struct explorer *e, const struct state *from, unsigned wid,
-			enum intrusion what)
+			enum intrusion what, unsigned round)
 {
-	unsigned round = from->round[wid] + (what == TOO_EARLY ? 2 : 0);
 	uint8_t payload[BYTES] = { 0x55 };
 	struct slot_input in = {
 		.epoch = EPOCH,
@@ -225,23 +224,24 @@ static void intrude_one(struct explorer *e, const struct state *from, unsigned w
 		e->violation = "what is refused changes the slot";
 }
 
-/* Each is only wrong if nobody has done the same, and the worker is awaited. */
+/* Each is only wrong while the worker is awaited; a round too early, while somebody else is. */
 static void intrude(struct explorer *e, const struct state *from, unsigned wid)
 {
 	unsigned round = from->round[wid];
 	const struct cell *cell = &from->slot.cell[round & 1];
-	const struct cell *before = &from->slot.cell[(round + 1) & 1];
+	const bool here = cell->epoch == EPOCH && cell->round == round;
 
 	if (e->fault != FAULT_NONE)
 		return;
-	if (before->epoch != EPOCH || before->round != round + 1)
-		intrude_one(e, from, wid, TOO_EARLY);
-	if (cell->epoch != EPOCH || cell->round != round || (cell->have >> wid & 1))
+	intrude_one(e, from, wid, TOO_EARLY, round + 2);
+	if (!here || cell->have != (UINT64_C(1) << e->workers) - 1)
+		intrude_one(e, from, wid, TOO_EARLY, round + 1);
+	if (!here || (cell->have >> wid & 1))
 		return;
-	intrude_one(e, from, wid, OTHER_DESC);
-	intrude_one(e, from, wid, OTHER_KIND);
+	intrude_one(e, from, wid, OTHER_DESC, round);
+	intrude_one(e, from, wid, OTHER_KIND, round);
 	if (cell->filled)
-		intrude_one(e, from, wid, OTHER_LENGTH);
+		intrude_one(e, from, wid, OTHER_LENGTH, round);
 }
 
 /* Tries everything that may happen next to the i-th state. */

@@ -264,6 +264,23 @@ static void leaf_data(struct explorer *e, struct state *s, unsigned rank, unsign
 	place_store(e, leaf + 1, &s->places[leaf + 1]);
 }
 
+/* A rank that does not wait for its result: whatever its leaf has, it must end the epoch, and leave the slot alone. */
+static void leaf_early(struct explorer *e, const struct state *from, unsigned rank)
+{
+	unsigned leaf = rank / LOCAL, round = from->round[rank];
+	struct wire_msg msg = { .type = WIRE_DATA, .wid = (uint16_t)rank, .round = round + 1 };
+	struct place after;
+
+	if (e->fault != FAULT_NONE || (from->result[rank] >> round & 1))
+		return;
+	place_load(e, leaf + 1, &from->places[leaf + 1]);
+	send_chunk(e, leaf + 1, tree_rank(rank), &msg, (struct wire_range){ (uint16_t)rank, 1 });
+	place_store(e, leaf + 1, &after);
+	if (e->tree.pkt.counter != COUNTER_gap || e->tree.pkt.verdict != PIPE_DROP ||
+	    memcmp(&after, &from->places[leaf + 1], sizeof(after)) != 0)
+		e->violation = "a round too early is not refused";
+}
+
 static void root_data(struct explorer *e, struct state *s, unsigned leaf, unsigned round)
 {
 	const struct wire_range all = { 0, RANKS }, own = { (uint16_t)(leaf * LOCAL), LOCAL };
@@ -395,6 +412,8 @@ static void expand(struct explorer *e, size_t i)
 		done = done && from.round[rank] == ROUNDS;
 		if (from.round[rank] < ROUNDS && !live)
 			live = is_live(e, &from, rank);
+		if (from.round[rank] < ROUNDS && !e->violation)
+			leaf_early(e, &from, rank);
 		if (!e->violation)
 			expand_rank(e, &from, rank);
 	}

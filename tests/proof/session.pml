@@ -192,8 +192,9 @@ inline check_reuse()
 inline cell_begin(w, e, r)
 {
 #ifndef MUT_ONE_CELL
-	/* Rule 2 ends the epoch only when the switch has lost state, never in these runs. */
-	assert(r == 0 || (cells[1 - v].epoch == e && cells[1 - v].round == r - 1));
+	/* Rule 2: never in these runs. */
+	assert(r == 0 || (cells[1 - v].epoch == e && cells[1 - v].round == r - 1 &&
+			  cells[1 - v].have == ALL));
 #endif
 	check_reuse();
 	cells[v].epoch = e;

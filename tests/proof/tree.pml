@@ -81,9 +81,11 @@ inline leaf_result(l, w, e, r)
 	result[w] = result[w] | CHUNK(e, r)
 }
 
-inline cell_begin(c, e, r)
+/* Rule 2: never in these runs. The root has its result when the last leaf's partial has come. */
+inline cell_begin(c, e, r, all)
 {
-	assert(r == 0 || (c.cells[1 - v].epoch == e && c.cells[1 - v].round == r - 1));
+	assert(r == 0 || (c.cells[1 - v].epoch == e && c.cells[1 - v].round == r - 1 &&
+			  c.cells[1 - v].have == all && c.cells[1 - v].done));
 	c.cells[v].epoch = e;
 	c.cells[v].round = r;
 	c.cells[v].have = 0;
@@ -104,7 +106,7 @@ inline leaf_data(l, w, e, r)
 	:: else ->
 		if
 		:: leaves[l].cells[v].epoch != e || r > leaves[l].cells[v].round ->
-			cell_begin(leaves[l], e, r)
+			cell_begin(leaves[l], e, r, HERE)
 		:: else
 		fi;
 		if
@@ -168,7 +170,8 @@ inline root_data(l, e, r)
 	:: e != root.epoch -> told_leaf[l] = told_leaf[l] | BIT(root.epoch)
 	:: else ->
 		if
-		:: root.cells[v].epoch != e || r > root.cells[v].round -> cell_begin(root, e, r)
+		:: root.cells[v].epoch != e || r > root.cells[v].round ->
+			cell_begin(root, e, r, ALL)
 		:: else
 		fi;
 		if
@@ -176,7 +179,10 @@ inline root_data(l, e, r)
 		:: r == root.cells[v].round && !(root.cells[v].have & BIT(l)) ->
 			root_add(l, e, r);
 			if
-			:: root.cells[v].have == ALL -> root_result(0, e, r); root_result(1, e, r)
+			:: root.cells[v].have == ALL ->
+				root.cells[v].done = true;
+				root_result(0, e, r);
+				root_result(1, e, r)
 			:: else
 			fi
 		:: r == root.cells[v].round && (root.cells[v].have & BIT(l)) ->

@@ -235,7 +235,8 @@ class Switch:
             return "stale"
         if cell.epoch != job.epoch or cell.round < head.round or not cell.have:
             other = job.cells.get((head.slot, ~head.round & 1), Cell())
-            if head.round and (other.epoch, other.round) != (job.epoch, head.round - 1):
+            before = (other.epoch, other.round, other.have)
+            if head.round and before != (job.epoch, head.round - 1, job.all):
                 self.break_epoch(job, codec.PROTOCOL, head.wid)
                 return "gap"
             cell = job.cells[key] = Cell(job.epoch, head.round, head)
@@ -449,10 +450,7 @@ class Switch:
             if self.now - job.quiet_since(leavers=False) > (SECOND if job.left else STALE):
                 self.replace(job, head, join)
             else:
-                for wid, member in sorted(job.members.items()):
-                    silent = job.silent(self.now) & ~job.left
-                    if silent >> wid & 1 and self.allows((member.ip, member.port)):
-                        self.tell(job, member)
+                self.ask(job)
                 self.refuse(job, head, join, codec.PARAMETERS, difference)
         elif job.joined & ~job.silent(self.now) and not self.overruled(job, head, join, difference):
             pass
@@ -490,7 +488,8 @@ class Switch:
     def is_taken(self, job, head, join):
         member = job.members.get(head.wid)
         return (member is not None
-                and not member.is_base(self.address, join) and self.now - member.heard <= SECOND)
+                and not member.is_base(self.address, join)
+                and self.now - member.heard <= (STALE if job.running else SECOND))
 
     def accept(self, job, head, join):
         job.members[head.wid] = Member(head.wid, join, self.address[0], self.now)
@@ -503,7 +502,11 @@ class Switch:
         self.answer_job(head, job)
 
     def refuse_taken(self, job, head, join):
-        self.refuse(job, head, join, codec.DUPLICATE_RANK, (RANK, head.wid, head.wid, head.wid))
+        member = job.members[head.wid]
+        if job.running:
+            self.ask(job)
+        self.refuse(job, head, join, codec.DUPLICATE_RANK,
+                    (RANK, member.ip << 16 | member.port, (self.now - member.heard) // MS, head.wid))
 
     def join_running(self, job, head, join):
         if join.base < job.epoch:

@@ -296,7 +296,8 @@ static void foe_take(struct world *w, unsigned n)
 	if (!job || job->tree || job->left || w->nr_switches > 1)
 		return;
 	i = sim_draw(w, job->nr_members);
-	if (!job->members[i].inc || w->now_ns > job->members[i].heard_ns + 900 * SIM_MS ||
+	if (!job->members[i].inc ||
+	    w->now_ns > job->members[i].heard_ns + (job->running ? 59000 : 900) * SIM_MS ||
 	    (!job->running && !(job->joined >> i & 1)))
 		return;
 	memcpy(join.name, job->name, strlen(job->name));
@@ -462,7 +463,26 @@ static uint16_t broken_slot(struct world *w, const struct sim_job *job)
 	return (uint16_t)(WIRE_SE + sim_draw(w, job->slots < 4 ? job->slots : 4));
 }
 
-/* The epoch is yet to begin: what is contributed now is refused. */
+/* The round behind one that this switch has no result of yet; false: it has, or the rank has not begun. */
+static bool broken_ahead(const struct node *at, const struct job *job, const struct rank *rank,
+			 struct wire_msg *msg)
+{
+	const struct slot *slot;
+	const struct cell *last;
+
+	if (rank->session.epoch != job->epoch || msg->slot >= job->lease_nr)
+		return false;
+	slot = pipe_slot(at->pipe, job, msg->slot);
+	last = &slot->cell[slot->cell[1].epoch == job->epoch &&
+			   (slot->cell[0].epoch != job->epoch ||
+			    slot->cell[0].round < slot->cell[1].round)];
+	if (last->epoch != job->epoch || (last->have == job->all && last->done))
+		return false;
+	msg->round = last->round + 1;
+	return true;
+}
+
+/* The epoch, or the round, is yet to begin: what is contributed now is refused. */
 static void broken_early(struct world *w, unsigned n)
 {
 	struct rank *rank = host_rank(w, n);
@@ -476,10 +496,13 @@ static void broken_early(struct world *w, unsigned n)
 	uint8_t buf[SIM_ROOM] = { 0 };
 	struct pipe_pkt pkt = { .data = buf, .cap = sizeof(buf), .cookie = &foe_packet };
 
-	if (!foe_idle(w, n) || !job || job->running)
+	if (!foe_idle(w, n) || !job ||
+	    (job->running && !broken_ahead(&w->node[at], job, rank, &msg)))
 		return;
-	w->seen[SEEN_BROKEN_EARLY] = true;
-	rank->blamed_early = true; /* the answer, if it is late, speaks of what has begun by then */
+	w->seen[job->running ? SEEN_BROKEN_AHEAD : SEEN_BROKEN_EARLY] = true;
+	/* The answer, if it is late, speaks of what has begun by then. */
+	rank->blamed_early |= !job->running;
+	rank->blamed_broken |= job->running;
 	msg.job = job->handle;
 	msg.epoch = job->epoch;
 	wire_build(buf, &msg);

@@ -213,7 +213,10 @@ static void answer_unreachable(struct world *w, const struct packet *p)
 				   .data = p->data,
 				   .unreachable = true };
 
-	if (!w->traits.icmp || w->node[p->to].kind != NODE_HOST || p->unreachable)
+	/* A rank that restarts elsewhere, and nobody says so, waits for a minute: longer than a run may be. */
+	const bool told = w->traits.icmp || (w->calm && !w->traits.same_port);
+
+	if (!told || w->node[p->to].kind != NODE_HOST || p->unreachable)
 		return;
 	w->seen[SEEN_UNREACHABLE] = true;
 	net_send(w, &s);

@@ -101,6 +101,7 @@
 	X(BROKEN, "rank sends what is dropped by name")                                            \
 	X(BROKEN_SEAL, "rank's seal is missing, wrong, or not wanted")                             \
 	X(BROKEN_EARLY, "rank contributes before the epoch begins")                                \
+	X(BROKEN_AHEAD, "rank contributes before the round before is complete")                    \
 	X(BROKEN_ROUND, "rank sends a round beyond the last")                                      \
 	X(BROKEN_GAP, "rank sends a round too early")                                              \
 	X(BROKEN_DESC, "rank sends another descriptor")

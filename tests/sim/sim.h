@@ -266,7 +266,7 @@ struct event {
 
 /* What a run draws besides the links' faults. */
 struct traits {
-	bool icmp;	  /* packets to a dead port are answered by port unreachable */
+	bool icmp; /* packets to a dead port are answered by port unreachable also before calm */
 	bool same_port;	  /* a restarted rank has the port of its life before */
 	bool clock_ahead; /* a restarted switch's wall clock has gone ahead */
 	bool clock_back;  /* or back */

@@ -97,6 +97,22 @@ static void agg_data__future_round_ends_the_epoch(void **state)
 	rig_close(&rig);
 }
 
+/* Whoever does not wait for the others is named, and not who waits for a result that was lost. */
+static void agg_data__round_ahead_of_others_ends_the_epoch(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig, NULL);
+	rig_form(&rig, 2);
+	rig_data(&rig, 1, 0, 0);
+	rig_data(&rig, 0, 0, 0);
+	rig_assert_counter(rig_data(&rig, 1, 0, 1), "held");
+	assert_string_equal(rig_data(&rig, 1, 0, 2),
+			    "gap" ENDED("0", "100", "5 a 1") ENDED("1", "101", "5 a 1"));
+	rig_close(&rig);
+}
+
 static void agg_data__epoch_ends_before_its_last_round(void **state)
 {
 	struct rig rig;
@@ -585,6 +601,7 @@ int main(void)
 		cmocka_unit_test(agg_data__duplicate),
 		cmocka_unit_test(agg_data__old_round),
 		cmocka_unit_test(agg_data__future_round_ends_the_epoch),
+		cmocka_unit_test(agg_data__round_ahead_of_others_ends_the_epoch),
 		cmocka_unit_test(agg_data__epoch_ends_before_its_last_round),
 		cmocka_unit_test(agg_data__without_a_next_epoch_nothing_ends),
 		cmocka_unit_test(agg_data__mismatch_names_both_ranks_and_descriptors),

@@ -101,7 +101,7 @@ static void agg_up__sealed_as_the_members_are(void **state)
 		text = rig_send(&rig, &parent, wire_seal(rig.buf, WIRE_BODY));
 		assert_string_equal(text, i < 2 ? "up_status"
 						: "up_status | UP END job 7 epoch 2001 wid 4 "
-						  "cause 1 a 4 crc");
+						  "UNKNOWN cause 1 a 4 crc");
 		assert_true(job->running && job->epoch == EPOCH);
 	}
 	rig_close(&rig);

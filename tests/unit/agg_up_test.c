@@ -131,6 +131,28 @@ static void agg_up__does_not_run_without_a_member(void **state)
 	rig_close(&rig);
 }
 
+/* Should it be so late that the epoch runs when it comes, it must not be a leaving of that. */
+static void agg_up__leaves_no_epoch_that_is_being_formed(void **state)
+{
+	struct wire_status status = leaf_status(WIRE_FORMING);
+	struct wire_join join;
+	struct wire_msg msg;
+	struct rig rig;
+
+	(void)state;
+	leaf_open(&rig);
+	join = leaf_join(&rig, 5);
+	rig_join(&rig, 5, &join);
+	leaf_told(&rig, EPOCH, &status);
+	join.base = EPOCH - 1;
+	rig_join(&rig, 5, &join);
+	msg = rig_msg(&rig, WIRE_LEAVE, 5, WIRE_PAD);
+	msg.epoch = 0;
+	has(rig_send_msg(&rig, &msg), "UP LEAVE job 7 epoch 0 wid 4");
+	assert_null(pipe_job(rig.pipe, 0));
+	rig_close(&rig);
+}
+
 static void agg_up__partial_and_result(void **state)
 {
 	struct rig rig;
@@ -385,8 +407,11 @@ static void agg_up__the_parent_has_forgotten_what_it_forms(void **state)
 	rig_close(&rig);
 }
 
-/* A late JOIN makes the job anew after all ranks have left: the others' epoch is none of its business. */
-static void agg_up__a_late_join_ends_nothing(void **state)
+/*
+ * A late JOIN makes the job anew: no member of what the parent runs, which it must not hide.  Should all ranks have left,
+ * the parent does not hear such an END.
+ */
+static void agg_up__a_late_join_hides_nothing_and_ends_nothing(void **state)
 {
 	struct wire_status status = leaf_status(WIRE_RUNNING);
 	struct wire_join join;
@@ -397,11 +422,29 @@ static void agg_up__a_late_join_ends_nothing(void **state)
 	join = leaf_join(&rig, 5);
 	rig_join(&rig, 5, &join);
 	status.inc = INC + 77;
-	assert_null(strstr(leaf_told(&rig, EPOCH, &status), "UP END"));
+	has(leaf_told(&rig, EPOCH, &status), "UP END job 7 epoch 2000 wid 4 UNKNOWN cause 1 a 4");
+	has_not(leaf_told(&rig, EPOCH, &status), "UP END");
 	/* Who knows the epoch and wants another does end it. */
 	join.base = EPOCH;
 	rig_wait(&rig, 2);
 	has(rig_join(&rig, 5, &join), "UP END job 7 epoch 2000 wid 4 cause 1 a 5");
+	rig_close(&rig);
+}
+
+/* The job has other ranks here now than those that the parent knows it with. */
+static void agg_up__the_parent_runs_it_with_other_ranks(void **state)
+{
+	struct wire_status status = leaf_status(WIRE_RUNNING);
+	struct wire_join join;
+	struct rig rig;
+
+	(void)state;
+	leaf_open(&rig);
+	join = leaf_join(&rig, 5);
+	join.ranges[0] = (struct wire_range){ FIRST + 1, NR };
+	rig_join(&rig, 5, &join);
+	assert_string_equal(leaf_told(&rig, EPOCH, &status),
+			    "up_status | UP END job 7 epoch 2000 wid 4 UNKNOWN cause 1 a 4");
 	rig_close(&rig);
 }
 
@@ -414,7 +457,7 @@ static void agg_up__the_parent_runs_what_is_not_here(void **state)
 	(void)state;
 	leaf_open(&rig);
 	assert_string_equal(leaf_told(&rig, EPOCH, &status),
-			    "up_status | UP END job 7 epoch 2000 wid 4 cause 1 a 4");
+			    "up_status | UP END job 7 epoch 2000 wid 4 UNKNOWN cause 1 a 4");
 	assert_string_equal(leaf_told(&rig, EPOCH, &status), "up_status");
 	rig_wait(&rig, AGG_DISOWN_MS);
 	has(leaf_told(&rig, EPOCH, &status), "UP END job 7");
@@ -648,7 +691,7 @@ static void agg_up__the_last_that_waits_is_gone(void **state)
 	assert_int_equal(pipe_output(rig.pipe, &to, buf), 0);
 	status = leaf_status(WIRE_RUNNING);
 	rig_wait(&rig, 1000);
-	has(leaf_told(&rig, EPOCH, &status), "UP END job 7 epoch 2000 wid 4 cause 1 a 4");
+	has(leaf_told(&rig, EPOCH, &status), "UP END job 7 epoch 2000 wid 4 UNKNOWN cause 1 a 4");
 	rig_close(&rig);
 }
 
@@ -660,6 +703,7 @@ int main(void)
 		cmocka_unit_test(agg_up__runs_what_the_parent_agreed_on),
 		cmocka_unit_test(agg_up__does_not_run_what_it_did_not_join),
 		cmocka_unit_test(agg_up__does_not_run_without_a_member),
+		cmocka_unit_test(agg_up__leaves_no_epoch_that_is_being_formed),
 		cmocka_unit_test(agg_up__partial_and_result),
 		cmocka_unit_test(agg_up__results_of_what_does_not_wait),
 		cmocka_unit_test(agg_up__empty_here_but_not_elsewhere),
@@ -671,7 +715,8 @@ int main(void)
 		cmocka_unit_test(agg_up__a_later_job_has_another_incarnation),
 		cmocka_unit_test(agg_up__the_parent_has_forgotten),
 		cmocka_unit_test(agg_up__the_parent_has_forgotten_what_it_forms),
-		cmocka_unit_test(agg_up__a_late_join_ends_nothing),
+		cmocka_unit_test(agg_up__a_late_join_hides_nothing_and_ends_nothing),
+		cmocka_unit_test(agg_up__the_parent_runs_it_with_other_ranks),
 		cmocka_unit_test(agg_up__the_parent_runs_what_is_not_here),
 		cmocka_unit_test(agg_up__a_refusal_by_a_parent_that_was_restarted),
 		cmocka_unit_test(agg_up__the_parents_clock_is_ahead),

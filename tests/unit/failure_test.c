@@ -273,11 +273,15 @@ static void failure_over__switches_that_restarted(void **state)
 	failure.forgotten = false;
 	status.cause = WIRE_CAUSE_PROTOCOL;
 	assert_int_equal(failure_over(&failure, &status), TALLY_PROTOCOL);
-	assert_non_null(strstr(text, "the switch 10.0.0.9:48880, or a switch above it, lost"));
+	assert_non_null(strstr(text,
+			       "the switch 10.0.0.9:48880, or a switch above it, lost the state of "
+			       "job sums, or rank 5 of 16 did not wait for a result; every"));
 	status.wid_a = 9;
 	failure_over(&failure, &status);
-	assert_non_null(strstr(text, "the switch of rank 9 of 16, or one above it, lost the state "
-				     "of job sums; every rank calls tally_rejoin()"));
+	assert_non_null(strstr(text,
+			       "the switch of rank 9 of 16, or one above it, lost the state "
+			       "of job sums, or that rank did not wait for a result; every rank "
+			       "calls tally_rejoin()"));
 	status.cause = WIRE_CAUSE_NONE;
 	assert_int_equal(failure_over(&failure, &status), TALLY_PROTOCOL);
 	assert_non_null(strstr(text, "a switch above the switch 10.0.0.9:48880 lost the state"));

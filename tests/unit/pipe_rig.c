@@ -183,6 +183,7 @@ static void rig_say_up(struct rig *rig, const uint8_t *buf, size_t len)
 		rig_say(rig, " slot %u round %" PRIu32, msg.slot, msg.round);
 	if (msg.type == WIRE_END) {
 		assert_int_equal(wire_status_parse(&body, &msg), WIRE_OK);
+		rig_say(rig, "%s", body.state == WIRE_UNKNOWN ? " UNKNOWN" : "");
 		rig_say_body(rig, &body, msg.len);
 	}
 	if (msg.sealed)

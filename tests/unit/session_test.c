@@ -702,6 +702,77 @@ static void session_leave__not_acknowledged_by_an_older_epoch(void **state)
 	assert_int_equal(deliver(&s, 901, &st, 12 * MS), SESSION_GONE);
 }
 
+/* What is forming may run with another life of this rank when the LEAVE comes: it names no epoch. */
+static void session_leave__while_joining(void **state)
+{
+	struct session s = joining(1408, false);
+	struct wire_status st = status_of(WIRE_FORMING, inc);
+	struct wire_msg msg;
+	struct wire_join join;
+
+	(void)state;
+	next(&s, MS, &msg, &join);
+	deliver(&s, 901, &st, 2 * MS);
+	session_leave(&s, 10 * MS);
+	assert_int_equal(next(&s, 10 * MS, &msg, &join), WIRE_LEAVE);
+	assert_true(msg.job == HANDLE && msg.epoch == 0);
+	/* Answers to JOINs, and to the LEAVE of a life before. */
+	assert_int_equal(deliver(&s, 901, &st, 11 * MS), SESSION_NOTHING);
+	st.cause = WIRE_CAUSE_LEFT;
+	st.wid_a = RANK;
+	assert_int_equal(deliver(&s, 900, &st, 11 * MS), SESSION_NOTHING);
+	assert_int_equal(deliver(&s, 901, &st, 12 * MS), SESSION_GONE);
+}
+
+static void session_leave__of_an_epoch_that_has_begun_meanwhile(void **state)
+{
+	struct session s = joining(1408, false);
+	struct wire_status st = status_of(WIRE_FORMING, inc);
+	struct wire_msg msg;
+	struct wire_join join;
+
+	(void)state;
+	next(&s, MS, &msg, &join);
+	deliver(&s, 901, &st, 2 * MS);
+	session_leave(&s, 10 * MS);
+	next(&s, 10 * MS, &msg, &join);
+	st = status_of(WIRE_RUNNING, inc + 1);
+	assert_int_equal(deliver(&s, 901, &st, 11 * MS), SESSION_NOTHING);
+	assert_int_equal(next(&s, 11 * MS, &msg, &join), 0);
+	st.inc = inc;
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(deliver(&s, 901, &st, 12 * MS), SESSION_NOTHING);
+	assert_int_equal(next(&s, 12 * MS, &msg, &join), WIRE_LEAVE);
+	assert_true(msg.epoch == 901);
+	st.cause = WIRE_CAUSE_LEFT;
+	st.wid_a = RANK;
+	assert_int_equal(deliver(&s, 901, &st, 13 * MS), SESSION_GONE);
+}
+
+/* Nor does it name one that is over, or the one that forms since. */
+static void session_leave__after_the_end(void **state)
+{
+	struct session s = running(901);
+	struct wire_status st = status_of(WIRE_FORMING, inc);
+	struct wire_msg msg;
+	struct wire_join join;
+
+	(void)state;
+	assert_int_equal(deliver(&s, 903, &st, 2 * MS), SESSION_OVER);
+	session_leave(&s, 10 * MS);
+	assert_int_equal(next(&s, 10 * MS, &msg, &join), WIRE_LEAVE);
+	assert_true(msg.job == HANDLE && msg.epoch == 0);
+	/* One that is not known to be over may be left. */
+	s = running(901);
+	session_abort(&s, WIRE_CAUSE_ABORTED, 10 * MS);
+	session_rejoin(&s, 11 * MS);
+	st.state = WIRE_RUNNING;
+	deliver(&s, 901, &st, 12 * MS);
+	session_leave(&s, 13 * MS);
+	assert_int_equal(next(&s, 13 * MS, &msg, &join), WIRE_LEAVE);
+	assert_true(msg.epoch == 901);
+}
+
 static void session_leave__gives_up_after_200_ms(void **state)
 {
 	struct session s = running(901);
@@ -777,6 +848,9 @@ int main(void)
 		cmocka_unit_test(session_leave__repeated_until_acknowledged),
 		cmocka_unit_test(session_leave__not_acknowledged_by_an_older_epoch),
 		cmocka_unit_test(session_leave__not_acknowledged_by_the_answer_to_data),
+		cmocka_unit_test(session_leave__while_joining),
+		cmocka_unit_test(session_leave__of_an_epoch_that_has_begun_meanwhile),
+		cmocka_unit_test(session_leave__after_the_end),
 		cmocka_unit_test(session_leave__gives_up_after_200_ms),
 		cmocka_unit_test(session_leave__without_ever_an_answer),
 		cmocka_unit_test(session_abort__repeats_end_until_a_newer_epoch),

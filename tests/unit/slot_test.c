@@ -226,6 +226,27 @@ static void slot_add__future_round_without_the_one_before_is_a_gap(void **state)
 	assert_int_equal(contribute(&f, 0, 1), SLOT_HELD);
 }
 
+/* Rank 0 may still need round 0: its result is overwritten by nobody who did not wait for round 1. */
+static void slot_add__round_ahead_of_one_that_waits_is_a_gap(void **state)
+{
+	struct fixture f = { 0 };
+	struct fixture before;
+
+	(void)state;
+	complete(&f, 0);
+	for (unsigned wid = 1; wid < WORLD; wid++) {
+		assert_int_equal(contribute(&f, wid, 1), SLOT_HELD);
+		before = f;
+		assert_int_equal(contribute(&f, wid, 2), SLOT_GAP);
+		assert_memory_equal(&before.slot, &f.slot, sizeof(f.slot));
+		assert_memory_equal(before.values, f.values, sizeof(f.values));
+	}
+	assert_int_equal(contribute(&f, 0, 0), SLOT_REPEAT);
+	assert_result(&f, ALL, 0);
+	assert_int_equal(contribute(&f, 0, 1), SLOT_COMPLETE);
+	assert_int_equal(contribute(&f, 1, 2), SLOT_HELD);
+}
+
 /* A worker may be a round ahead of the slowest, which still repeats the round before. */
 static void slot_add__two_rounds_live_side_by_side(void **state)
 {
@@ -535,8 +556,22 @@ static void slot_result__replaces_a_complete_sum_once(void **state)
 	/* The next round of the cell waits for a result of its own. */
 	for (unsigned wid = 0; wid < WORLD; wid++)
 		leaf_add(&f, wid, 1, 0);
+	assert_true(leaf_result(&f, 1, LEN, 0));
 	leaf_add(&f, 0, 2, 0);
 	assert_false(f.slot.cell[0].done);
+}
+
+/* Complete here is not enough: nobody has the result before the parent's has come. */
+static void slot_result__round_ahead_of_it_is_a_gap(void **state)
+{
+	struct fixture f = { 0 };
+
+	(void)state;
+	for (unsigned wid = 0; wid < WORLD; wid++)
+		leaf_add(&f, wid, 0, 0);
+	assert_int_equal(leaf_add(&f, 2, 1, 0), SLOT_GAP);
+	assert_true(leaf_result(&f, 0, LEN, 0));
+	assert_int_equal(leaf_add(&f, 2, 1, 0), SLOT_HELD);
 }
 
 static void slot_result__values_from_elsewhere(void **state)
@@ -564,6 +599,7 @@ int main(void)
 		cmocka_unit_test(slot_add__duplicate_of_a_complete_chunk_is_answered),
 		cmocka_unit_test(slot_add__old_round_is_stale),
 		cmocka_unit_test(slot_add__future_round_without_the_one_before_is_a_gap),
+		cmocka_unit_test(slot_add__round_ahead_of_one_that_waits_is_a_gap),
 		cmocka_unit_test(slot_add__two_rounds_live_side_by_side),
 		cmocka_unit_test(slot_add__cell_of_another_epoch_is_dead),
 		cmocka_unit_test(slot_add__other_kind_desc_or_length_is_a_mismatch),
@@ -576,6 +612,7 @@ int main(void)
 		cmocka_unit_test(slot_add__any_one_lost_packet_leaves_the_sum_exact),
 		cmocka_unit_test(slot_add__late_duplicate_leaves_the_sum_exact),
 		cmocka_unit_test(slot_result__replaces_a_complete_sum_once),
+		cmocka_unit_test(slot_result__round_ahead_of_it_is_a_gap),
 		cmocka_unit_test(slot_result__values_from_elsewhere),
 		cmocka_unit_test(slot_missing__names_who_is_awaited),
 	};

@@ -242,8 +242,12 @@ static void rank_input(struct world *w, unsigned r, const struct packet *p)
 	struct wire_msg msg;
 	enum session_event event;
 
-	if (p->to_port != rank->port) /* for a life before this one */
+	if (p->to_port != rank->port) { /* for a life before this one: port unreachable */
+		struct packet gone = { .to = p->from, .from = p->to, .from_port = p->to_port };
+
+		net_send(w, &gone);
 		return;
+	}
 	if (wire_parse(&msg, p->data, p->len) != WIRE_OK) {
 		assert_true(w->corrupted > 0);
 		return;
@@ -423,7 +427,10 @@ static void switch_input(struct world *w, unsigned s, struct packet *p)
 	unsigned nr;
 	size_t len;
 
-	pipe_input(sw->pipe, &pkt, 1, &now);
+	if (p->len)
+		pipe_input(sw->pipe, &pkt, 1, &now);
+	else
+		pipe_gone(sw->pipe, p->from, p->from_port, &now);
 	sw->rx++;
 	nr = pipe_dests(sw->pipe, &pkt, to);
 	assert_true(nr == 0 || pkt.verdict == PIPE_REPLY || pkt.verdict == PIPE_MULTICAST ||
