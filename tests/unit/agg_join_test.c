@@ -204,7 +204,7 @@ static void agg_join__who_holds_a_rank_is_asked(void **state)
 	has_not(rig_join(&rig, 1, &join), "STATUS RUNNING");
 	rig_wait(&rig, 100);
 	has(rig_join(&rig, 1, &join), "STATUS RUNNING epoch 1010 wid 1 inc 101");
-	assert_int_equal(pipe_gone(rig.pipe, holder.ip, holder.udp_port, &rig.now), COUNTER_gone);
+	assert_int_equal(pipe_gone(rig.pipe, &holder, &rig.now), COUNTER_gone);
 	rig.nr_sent++;
 	join.base = pipe_job(rig.pipe, 0)->epoch - 1;
 	has(rig_join(&rig, 1, &join), "STATUS FORMING epoch 1461 wid 1 inc 777 cause 12 a 1");

@@ -430,7 +430,7 @@ static void switch_input(struct world *w, unsigned s, struct packet *p)
 	if (p->len)
 		pipe_input(sw->pipe, &pkt, 1, &now);
 	else
-		pipe_gone(sw->pipe, p->from, p->from_port, &now);
+		pipe_gone(sw->pipe, &pkt.flow, &now);
 	sw->rx++;
 	nr = pipe_dests(sw->pipe, &pkt, to);
 	assert_true(nr == 0 || pkt.verdict == PIPE_REPLY || pkt.verdict == PIPE_MULTICAST ||
