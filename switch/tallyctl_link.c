@@ -84,19 +84,26 @@ static int link_queue(const char *path)
 /* Root may be unknown in the switch's user namespace, and therefore comes as the switch's user. */
 static int link_dial(const char *path)
 {
-	int fd = link_queue(path);
+	const uid_t self = geteuid();
+	int fd = link_queue(path), err;
 	uid_t owner;
 
 	if (fd < 0)
 		return -1;
 	owner = ctl_path_peer(fd);
-	if (ctl_path_trusts(owner) || (geteuid() == 0 && seteuid(owner)))
+	if (ctl_path_trusts(owner) || (self == 0 && seteuid(owner)))
 		return fd;
 	close(fd);
-	if (geteuid() == owner)
-		return link_queue(path);
 	errno = EACCES;
-	return -1;
+	fd = geteuid() == owner ? link_queue(path) : -1;
+	err = errno;
+	/* The next switch may be another user's. */
+	if (geteuid() != self && seteuid(self)) {
+		close(fd);
+		return -1;
+	}
+	errno = err;
+	return fd;
 }
 
 static bool link_connect(struct link *link)

@@ -58,7 +58,7 @@ CHECKS = [
     ("agg_rival_test", (SWITCH,)), ("agg_want_test", (SWITCH,)), ("agg_seal_test", (SWITCH,)),
     ("agg_talk_test", (SWITCH,)), ("agg_test", (SWITCH,)), ("job_test", (SWITCH,)),
     ("pipe_test", (SWITCH,)), ("agg_tree_test", (SWITCH,)), ("agg_up_test", (SWITCH,)), ("agg_up_seal_test", (SWITCH,)),
-    ("tree_test", (SWITCH,)), ("session_test", (HOST,)), ("coll_test", (HOST,)),
+    ("tree_test", (SWITCH,)), ("session_test", (HOST,)), ("session_path_test", (HOST,)), ("coll_test", (HOST,)),
     ("lane_test", (HOST,)), ("engine_test", ("host/engine.c",)))] + [
     (OTHER, "numbers", "tests/numerics/check_equal", ["1"], (KERNELS,))]
 

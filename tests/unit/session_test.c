@@ -7,91 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "host/core/session.h"
-
-#define MS UINT64_C(1000000)
-
-enum { RANK = 2, WORLD = 4, HANDLE = 77 };
-
-static const uint64_t inc = 0x1122334455667788;
-
-static struct session joining(uint16_t p, bool fixed)
-{
-	const struct session_params params = { .name = "job-a",
-					       .inc = inc,
-					       .rank = RANK,
-					       .world = WORLD,
-					       .slots = 128,
-					       .p = p,
-					       .p_fixed = fixed,
-					       .port = 5000,
-					       .nr_ports = 1,
-					       .join_timeout_ns = 30000 * MS };
-	struct session s;
-
-	session_init(&s, &params, MS);
-	return s;
-}
-
-static struct wire_status status_of(uint8_t state, uint64_t member_inc)
-{
-	return (struct wire_status){ .state = state,
-				     .key = wire_job_key("job-a"),
-				     .inc = member_inc,
-				     .p = 1408,
-				     .slots = 64,
-				     .world = WORLD,
-				     .wid_a = WIRE_WID_NONE,
-				     .wid_b = WIRE_WID_NONE };
-}
-
-/* Delivers a STATUS as the switch would build it. */
-static enum session_event deliver(struct session *s, uint64_t epoch,
-				  const struct wire_status *status, uint64_t now)
-{
-	static uint8_t buf[WIRE_MSG_MAX];
-	struct wire_msg msg = { .type = WIRE_STATUS, .job = HANDLE, .epoch = epoch, .wid = RANK };
-
-	assert_int_equal(wire_parse(&msg, buf, wire_status_build(buf, &msg, status, WIRE_BODY)),
-			 WIRE_OK);
-	return session_input(s, &msg, now);
-}
-
-static enum session_event deliver_unknown(struct session *s, uint16_t job, uint64_t epoch,
-					  uint64_t now)
-{
-	static uint8_t buf[WIRE_MSG_MAX];
-	struct wire_msg msg = { .type = WIRE_STATUS, .job = job, .epoch = epoch, .wid = RANK };
-	const struct wire_status status = { .state = WIRE_UNKNOWN };
-
-	assert_int_equal(wire_parse(&msg, buf, wire_status_build(buf, &msg, &status, 32)), WIRE_OK);
-	return session_input(s, &msg, now);
-}
-
-/* The next message: its type, 0 if none; fills *join for a JOIN and *msg always. */
-static unsigned next(struct session *s, uint64_t now, struct wire_msg *msg, struct wire_join *join)
-{
-	static uint8_t buf[WIRE_MSG_MAX];
-	enum session_event event;
-	size_t len = session_output(s, buf, now, &event);
-
-	if (!len)
-		return 0;
-	assert_int_equal(wire_parse(msg, buf, len), WIRE_OK);
-	if (msg->type == WIRE_JOIN)
-		assert_int_equal(wire_join_parse(join, msg), WIRE_OK);
-	assert_int_equal(msg->wid, RANK);
-	return msg->type;
-}
-
-static struct session running(uint64_t epoch)
-{
-	struct session s = joining(1408, false);
-	struct wire_status st = status_of(WIRE_RUNNING, inc);
-
-	assert_int_equal(deliver(&s, epoch, &st, 2 * MS), SESSION_BEGUN);
-	return s;
-}
+#include "tests/unit/session_rig.h"
 
 static void session_output__join_with_check_is_sealed_as_its_chunks_are(void **state)
 {
@@ -351,6 +267,22 @@ static void session_output__refused_for_five_seconds(void **state)
 	assert_int_equal(session_status(&s)->field, WIRE_FIELD_WORLD);
 }
 
+static void session_input__refused_for_its_version_gives_up(void **state)
+{
+	struct session s = joining(1408, false);
+	struct wire_status st = { .state = WIRE_REFUSED,
+				  .cause = WIRE_CAUSE_VERSION,
+				  .wid_a = WIRE_WID_NONE,
+				  .wid_b = RANK,
+				  .value_a = WIRE_VERSION + 1 };
+
+	(void)state;
+	assert_int_equal(deliver(&s, 0, &st, 10 * MS), SESSION_GAVE_UP);
+	assert_int_equal(s.failure, SESSION_VERSION);
+	assert_int_equal(s.state, SESSION_FAILED);
+	assert_int_equal(session_status(&s)->value_a, WIRE_VERSION + 1);
+}
+
 static void session_output__a_refusal_that_ends_is_forgotten(void **state)
 {
 	struct session s = joining(1408, false);
@@ -418,231 +350,6 @@ static void session_output__who_differs_is_named_when_time_is_up(void **state)
 		session_output(&s, buf, 61001 * MS, &event);
 		assert_int_equal(s.failure, SESSION_MISSING_RANKS);
 	}
-}
-
-/* Runs a session against a path that carries nothing above max bytes of payload and a switch that answers. */
-static enum session_event narrow_path(struct session *s, uint32_t max, uint64_t deaf_until)
-{
-	uint64_t now = MS;
-	struct wire_msg msg;
-	struct wire_join join;
-	enum session_event last = SESSION_NOTHING;
-
-	for (; now < 5000 * MS && s->state == SESSION_JOINING; now += MS) {
-		uint8_t buf[WIRE_MSG_MAX];
-		enum session_event event;
-		size_t len = session_output(s, buf, now, &event);
-
-		if (event != SESSION_NOTHING)
-			last = event;
-		if (!len || len > WIRE_HEADER + max || now < deaf_until)
-			continue;
-		assert_int_equal(wire_parse(&msg, buf, len), WIRE_OK);
-		if (msg.type == WIRE_KEEPALIVE) {
-			assert_int_equal(msg.job, 0);
-			deliver_unknown(s, 0, 0, now);
-		} else {
-			struct wire_status st = status_of(WIRE_RUNNING, inc);
-
-			wire_join_parse(&join, &msg);
-			st.p = join.p;
-			deliver(s, 901, &st, now);
-		}
-	}
-	return last;
-}
-
-static void session__path_too_small_lowers_p(void **state)
-{
-	struct session s = joining(8832, false);
-
-	(void)state;
-	assert_int_equal(narrow_path(&s, 1424, 0), SESSION_SMALLER);
-	assert_int_equal(s.state, SESSION_RUNNING);
-	assert_int_equal(session_status(&s)->p, 1408);
-}
-
-static void session__path_too_small_for_a_fixed_p(void **state)
-{
-	struct session s = joining(8832, true);
-
-	(void)state;
-	assert_int_equal(narrow_path(&s, 4200, 0), SESSION_GAVE_UP);
-	assert_int_equal(s.failure, SESSION_TOO_LARGE);
-	assert_int_equal(session_chunk(&s), 4096);
-}
-
-static void session__switch_that_starts_late_does_not_lower_p(void **state)
-{
-	struct session s = joining(1408, false);
-
-	(void)state;
-	for (uint64_t late = 2; late < 400; late += 3) {
-		s = joining(1408, false);
-		assert_int_equal(narrow_path(&s, 9000, late * MS), SESSION_NOTHING);
-		assert_int_equal(s.state, SESSION_RUNNING);
-		assert_int_equal(session_status(&s)->p, 1408);
-	}
-}
-
-/* A path that loses, of a seed, and a switch behind it whose last rank joins late. */
-struct lossy {
-	uint64_t seed;
-	unsigned percent;   /* lost, each way */
-	uint32_t max;	    /* payload bytes that the path carries */
-	uint64_t begins_ns; /* until then the job forms */
-	uint64_t drops_ns;  /* until then the switch drops every JOIN */
-	uint64_t now;
-};
-
-static bool loses(struct lossy *path)
-{
-	path->seed = path->seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (path->seed >> 33) % 100 < path->percent;
-}
-
-/* The switch's answer to a JOIN, as long as that is. */
-static void lossy_join(struct session *s, const struct lossy *path, const struct wire_join *join)
-{
-	static uint8_t buf[WIRE_MSG_MAX];
-	const bool begins = path->now >= path->begins_ns;
-	struct wire_status st = status_of(begins ? WIRE_RUNNING : WIRE_FORMING, inc);
-	struct wire_msg msg = { .type = WIRE_STATUS, .job = HANDLE, .epoch = 901, .wid = RANK };
-	const size_t len = WIRE_HEADER + (join->p > WIRE_BODY ? join->p : WIRE_BODY);
-
-	memset(buf, 0, sizeof(buf));
-	st.p = join->p;
-	wire_status_build(buf, &msg, &st, WIRE_BODY);
-	assert_int_equal(wire_parse(&msg, buf, len), WIRE_OK);
-	session_input(s, &msg, path->now);
-}
-
-/* Until it joined or gave up, at most until the end; how often P was lowered. */
-static unsigned lossy_run(struct session *s, struct lossy *path, uint64_t end_ns)
-{
-	unsigned lowered = 0;
-
-	for (; path->now < end_ns && s->state == SESSION_JOINING; path->now += MS) {
-		uint8_t buf[WIRE_MSG_MAX];
-		enum session_event event;
-		size_t len = session_output(s, buf, path->now, &event);
-		struct wire_join join;
-		struct wire_msg msg;
-
-		lowered += event == SESSION_SMALLER;
-		if (!len || len > WIRE_HEADER + path->max || loses(path) || loses(path))
-			continue;
-		assert_int_equal(wire_parse(&msg, buf, len), WIRE_OK);
-		if (msg.type == WIRE_KEEPALIVE) {
-			deliver_unknown(s, 0, 0, path->now);
-		} else if (path->now >= path->drops_ns) {
-			assert_int_equal(wire_join_parse(&join, &msg), WIRE_OK);
-			lossy_join(s, path, &join);
-		}
-	}
-	return lowered;
-}
-
-/* The others take their time, and a path that loses packets carries all the same. */
-static void session__loss_does_not_lower_p(void **state)
-{
-	unsigned lowered = 0;
-
-	(void)state;
-	for (uint64_t seed = 1; seed <= 300; seed++) {
-		struct session s = joining(8832, false);
-		struct lossy path = { .seed = seed,
-				      .percent = 10 + 10 * (unsigned)(seed % 3),
-				      .max = 9000,
-				      .begins_ns = 29000 * MS,
-				      .now = MS };
-
-		lowered += lossy_run(&s, &path, 30000 * MS);
-		assert_int_equal(s.state, SESSION_RUNNING);
-	}
-	/* Chance may do it once, at 30 %. */
-	assert_true(lowered <= 1);
-}
-
-/* Of no length once it was answered: whatever is lost then. */
-static void session__what_was_answered_is_carried(void **state)
-{
-	struct session s = joining(8832, false);
-	struct lossy path = { .max = 9000, .begins_ns = 20000 * MS, .now = MS };
-
-	(void)state;
-	lossy_run(&s, &path, 20 * MS);
-	path.max = 4000;
-	assert_int_equal(lossy_run(&s, &path, 20000 * MS), 0);
-	path.max = 9000;
-	lossy_run(&s, &path, 21000 * MS);
-	assert_int_equal(s.state, SESSION_RUNNING);
-	assert_int_equal(session_status(&s)->p, 8832);
-	/* Another time it may be another path. */
-	session_fail(&s, path.now);
-	session_rejoin(&s, path.now);
-	s.join.base = 900;
-	path.max = 4000;
-	lossy_run(&s, &path, path.now + 5000 * MS);
-	assert_int_equal(session_status(&s)->p, 1408);
-}
-
-/* In a few seconds, with all kinds of loss on it. */
-static void session__path_too_small_and_lossy(void **state)
-{
-	static const uint16_t want[] = { 4096, 1408, 512, 128 };
-	static const uint32_t max[] = { 4200, 1424, 550, 200 };
-
-	(void)state;
-	for (uint64_t seed = 1; seed <= 160; seed++) {
-		struct session s = joining(8832, false);
-		struct lossy path = { .seed = seed,
-				      .percent = 10 * (unsigned)(seed % 4),
-				      .max = max[seed / 4 % 4],
-				      .now = MS };
-
-		lossy_run(&s, &path, 8000 * MS);
-		assert_int_equal(s.state, SESSION_RUNNING);
-		assert_true(session_status(&s)->p <= want[seed / 4 % 4]);
-		if (path.percent < 30)
-			assert_int_equal(session_status(&s)->p, want[seed / 4 % 4]);
-		if (seed / 4 % 4 == 1)
-			assert_true(path.now < (path.percent ? 4000 : 1500) * MS);
-	}
-}
-
-/* A switch whose clock was set back drops JOINs of any length, and answers probes. */
-static void session__switch_that_drops_joins_does_not_lower_p(void **state)
-{
-	(void)state;
-	for (unsigned i = 0; i < 2; i++) {
-		struct session s = joining(8832, i == 1);
-		struct lossy path = { .max = 9000, .now = 2 * MS };
-
-		lossy_run(&s, &path, 10 * MS);
-		assert_int_equal(s.state, SESSION_RUNNING);
-		session_fail(&s, path.now);
-		session_rejoin(&s, path.now);
-		s.join.base = 900;
-		path.drops_ns = 20000 * MS;
-		assert_in_range(lossy_run(&s, &path, 20000 * MS), 0, 6);
-		assert_int_equal(s.state, SESSION_JOINING);
-		assert_int_equal(session_chunk(&s), 8832);
-		lossy_run(&s, &path, 21000 * MS);
-		assert_int_equal(s.state, SESSION_RUNNING);
-		assert_int_equal(session_status(&s)->p, 8832);
-	}
-}
-
-static void session_too_large__local_mtu(void **state)
-{
-	struct session s = joining(8832, false), fixed = joining(8832, true);
-
-	(void)state;
-	assert_int_equal(session_too_large(&s, 1450, 2 * MS), SESSION_SMALLER);
-	assert_int_equal(session_chunk(&s), 1408);
-	assert_int_equal(session_too_large(&fixed, 1450, 2 * MS), SESSION_GAVE_UP);
-	assert_int_equal(session_chunk(&fixed), 1408);
 }
 
 static void session_leave__repeated_until_acknowledged(void **state)
@@ -824,6 +531,7 @@ int main(void)
 		cmocka_unit_test(session_output__join_with_check_is_sealed_as_its_chunks_are),
 		cmocka_unit_test(session_input__sealed_as_agreed),
 		cmocka_unit_test(session_output__refused_for_five_seconds),
+		cmocka_unit_test(session_input__refused_for_its_version_gives_up),
 		cmocka_unit_test(session_output__a_refusal_that_ends_is_forgotten),
 		cmocka_unit_test(session_output__who_differs_is_named_when_time_is_up),
 		cmocka_unit_test(session_output__time_is_up),
@@ -837,14 +545,6 @@ int main(void)
 		cmocka_unit_test(session_input__older_epochs_are_ignored),
 		cmocka_unit_test(session_input__epoch_begun_while_ended_is_entered),
 		cmocka_unit_test(session_input__forgotten_asks_with_its_own_epoch),
-		cmocka_unit_test(session__path_too_small_lowers_p),
-		cmocka_unit_test(session__path_too_small_for_a_fixed_p),
-		cmocka_unit_test(session__switch_that_starts_late_does_not_lower_p),
-		cmocka_unit_test(session__loss_does_not_lower_p),
-		cmocka_unit_test(session__what_was_answered_is_carried),
-		cmocka_unit_test(session__path_too_small_and_lossy),
-		cmocka_unit_test(session__switch_that_drops_joins_does_not_lower_p),
-		cmocka_unit_test(session_too_large__local_mtu),
 		cmocka_unit_test(session_leave__repeated_until_acknowledged),
 		cmocka_unit_test(session_leave__not_acknowledged_by_an_older_epoch),
 		cmocka_unit_test(session_leave__not_acknowledged_by_the_answer_to_data),
