@@ -198,7 +198,7 @@ case_perf-options()
 	refused 2 '--maxbytes 4 is less than --minbytes' "$perf" -b 4M -e 4
 	refused 2 '--nthreads 65: want a whole number from 1 to 64' "$perf" -t 65
 	refused 2 '--nthreads 0: ' "$perf" -t 0
-	refused 2 '--datatype float64: want float32, int32 or all' "$perf" -d float64
+	refused 2 '--datatype float64: want float32, float16, bfloat16, int32' "$perf" -d float64
 	refused 2 '--op prod: want sum, avg, max, min or all' "$perf" -o prod
 	refused 2 '--stepfactor 1: ' "$perf" -f 1
 	refused 2 'give --stepfactor or --stepbytes, not both' "$perf" -i 4 -f 2
@@ -308,7 +308,7 @@ case_pipes()
 
 case_sim-options()
 {
-	local sim=$build/tests/sim/sim
+	local sim=$build/tests/sim/sim seed
 
 	if [ ! -x "$sim" ]; then
 		fail "skip: the simulator is not built"
@@ -324,8 +324,9 @@ case_sim-options()
 	refused 2 '--mutant nosuch: no such mutant; --mutants lists' "$sim" --mutant nosuch
 	refused 2 'SEEDS 5x: want' env SEEDS=5x "$sim"
 	# Of one that fails, too, when that was.
-	"$sim" --seed 23 --mutant version >"$dir/sim.out"
-	grep -qE 'seed 23: FAILED, .* ([1-9][0-9]*\.[0-9]+|0\.[0-9]*[1-9][0-9]*) ms' "$dir/sim.out" ||
+	seed=$(awk '$2 == "version" { print $1 }' "$top/tests/sim/seeds.txt")
+	"$sim" --seed "$seed" --mutant version >"$dir/sim.out"
+	grep -qE 'seed [0-9]+: FAILED, .* ([1-9][0-9]*\.[0-9]+|0\.[0-9]*[1-9][0-9]*) ms' "$dir/sim.out" ||
 		fail "a run that failed: $(tail -n 1 "$dir/sim.out")"
 }
 
