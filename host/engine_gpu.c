@@ -46,7 +46,7 @@ void engine_agreed(struct engine *engine, const struct coll_chunk *chunk)
 int engine_gpu_begin(struct engine *engine, struct engine_op *op, const struct coll_args *args)
 {
 	const struct gpu_args what = {
-		.library = engine->config.libcuda,
+		.libcuda = engine->config.libcuda,
 		.tensor = &op->tensor,
 		.count = op->count,
 		.stream = op->stream,

@@ -120,7 +120,7 @@ static int gpu_sides(const struct gpu_side sides[2], const struct gpu_args *args
 static int gpu_locate(struct gpu_side sides[2], const struct gpu_args *args,
 		      struct gpu_error *error, const struct gpu_driver **out)
 {
-	const struct gpu_driver *driver = gpu_driver_find(args->library, error);
+	const struct gpu_driver *driver = gpu_driver_find(args->libcuda, error);
 
 	if (!driver)
 		return error->status < 0 ? error->status : gpu_absent(args, error);

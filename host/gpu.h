@@ -24,7 +24,7 @@
 struct gpu;
 
 struct gpu_args {
-	const char *library; /* TALLY_LIBCUDA */
+	const char *libcuda; /* TALLY_LIBCUDA */
 	const struct quantizer_tensor *tensor;
 	uint64_t count;
 	void *stream;	   /* of the caller; device memory alone has one */

@@ -19,7 +19,7 @@
 static struct {
 	pthread_mutex_t lock;
 	bool ready;
-	char library[256];	 /* that serves, or was looked for last */
+	char name[256];		 /* that serves, or was looked for last */
 	unsigned long long adds; /* libraries that had been loaded when there was none */
 	struct gpu_driver driver;
 } loader = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -76,7 +76,7 @@ static void driver_load(const char *library, struct gpu_error *error)
 	}
 	if (driver_resolve(handle, library, error) < 0)
 		return;
-	snprintf(loader.library, sizeof(loader.library), "%s", library);
+	snprintf(loader.name, sizeof(loader.name), "%s", library);
 	loader.ready = true;
 }
 
@@ -86,25 +86,25 @@ static void driver_find(const char *library, struct gpu_error *error)
 	unsigned long long adds = 0;
 
 	if (loader.ready) {
-		if (!named || !strcmp(library, loader.library))
+		if (!named || !strcmp(library, loader.name))
 			return;
 		error->status = TALLY_INVALID;
 		snprintf(error->text, sizeof(error->text),
 			 "TALLY_LIBCUDA is %.128s, but this process uses %.128s already: there is one "
 			 "driver in a process",
-			 library, loader.library);
+			 library, loader.name);
 		return;
 	}
 	/* Nothing has been loaded since there was no driver: that is cheaper to ask. */
 	dl_iterate_phdr(driver_adds, &adds);
-	if (adds && adds == loader.adds && !strcmp(library, loader.library))
+	if (adds && adds == loader.adds && !strcmp(library, loader.name))
 		return;
 	if (driver_present(DRIVER_LIBRARY) || (named && driver_present(library)))
 		driver_load(named ? library : DRIVER_LIBRARY, error);
 	else
 		loader.adds = adds;
 	if (!loader.ready)
-		snprintf(loader.library, sizeof(loader.library), "%s", library);
+		snprintf(loader.name, sizeof(loader.name), "%s", library);
 }
 
 const struct gpu_driver *gpu_driver_find(const char *library, struct gpu_error *error)

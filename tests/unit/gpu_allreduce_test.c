@@ -125,20 +125,6 @@ static void tensors_free(struct tensors *t, const struct run *run)
 	gpu_user_end(&t->user);
 }
 
-static struct tally_args args_of(const struct naive *naive, int rank)
-{
-	return (struct tally_args){
-		.size = sizeof(struct tally_args),
-		.count = naive->count,
-		.dtype = naive->dtype,
-		.op = naive->op,
-		.wire = naive->narrow ? TALLY_WIRE_INT16 : TALLY_WIRE_INT32,
-		.prescale = naive->prescale[rank],
-		.postscale = naive->postscale[rank],
-		.flags = naive->saturate ? TALLY_SATURATE : 0,
-	};
-}
-
 static bool reduce(struct rank *rank, const struct tally_args *args, struct tally_result *result)
 {
 	tally_request_t *req = NULL;
@@ -178,7 +164,7 @@ static void run_rank(struct rank *rank, void *ctx)
 	const struct run *run = ctx;
 	const struct naive *naive = &run->naive;
 	struct tally_result host, device;
-	struct tally_args args = args_of(naive, rank->rank);
+	struct tally_args args = naive_args(naive, rank->rank);
 	struct tensors t;
 	uint64_t nonfinite;
 

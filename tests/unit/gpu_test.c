@@ -58,7 +58,7 @@ static void drive_begin(struct drive *drive, struct quantizer_tensor tensor, uin
 			unsigned hold)
 {
 	struct gpu_args args = {
-		.library = rig->library, .count = count, .p = P, .p_max = P, .world = WORLD
+		.libcuda = rig->library, .count = count, .p = P, .p_max = P, .world = WORLD
 	};
 	struct gpu_error error;
 	uint32_t seed = 7;
@@ -328,7 +328,7 @@ static void limits__nothing_before_its_time(void **state)
 static void cancel__gives_back_what_was_begun(void **state)
 {
 	struct drive drive;
-	struct gpu_args args = { .library = rig ? rig->library : "",
+	struct gpu_args args = { .libcuda = rig ? rig->library : "",
 				 .count = 10,
 				 .form = COLL_RAW,
 				 .width = 4,

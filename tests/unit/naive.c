@@ -303,3 +303,17 @@ uint64_t naive_result(const struct naive *naive, int rank, uint8_t *out)
 	}
 	return nonfinite;
 }
+
+struct tally_args naive_args(const struct naive *naive, int rank)
+{
+	return (struct tally_args){
+		.size = sizeof(struct tally_args),
+		.count = naive->count,
+		.dtype = naive->dtype,
+		.op = naive->op,
+		.wire = naive->narrow ? TALLY_WIRE_INT16 : TALLY_WIRE_INT32,
+		.prescale = naive->prescale[rank],
+		.postscale = naive->postscale[rank],
+		.flags = naive->saturate ? TALLY_SATURATE : 0,
+	};
+}

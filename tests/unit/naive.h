@@ -42,4 +42,7 @@ double naive_value(enum tally_dtype dtype, uint32_t bits);
 /* The nearest number of the format, ties to even; Inf where there is none. */
 uint32_t naive_bits(enum tally_dtype dtype, double value);
 
+/* What a rank asks the library for: all but its memory. */
+struct tally_args naive_args(const struct naive *naive, int rank);
+
 #endif

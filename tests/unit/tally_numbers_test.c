@@ -29,20 +29,6 @@ struct run {
 	bool by_option; /* the wire is what option wire says */
 };
 
-static struct tally_args args_of(const struct naive *naive, int rank)
-{
-	return (struct tally_args){
-		.size = sizeof(struct tally_args),
-		.count = naive->count,
-		.dtype = naive->dtype,
-		.op = naive->op,
-		.wire = naive->narrow ? TALLY_WIRE_INT16 : TALLY_WIRE_INT32,
-		.prescale = naive->prescale[rank],
-		.postscale = naive->postscale[rank],
-		.flags = naive->saturate ? TALLY_SATURATE : 0,
-	};
-}
-
 /* The element that differs first, and how. */
 static void numbers_compare(struct rank *rank, const struct naive *naive, const uint8_t *got,
 			    const uint8_t *want)
@@ -90,7 +76,7 @@ static void numbers_run(struct rank *rank, const struct run *run)
 	const size_t room = bytes + 2 * GUARD + run->place.misalign;
 	uint8_t *memory[2] = { malloc(room), malloc(room) };
 	uint8_t *dst, *src;
-	struct tally_args args = args_of(naive, rank->rank);
+	struct tally_args args = naive_args(naive, rank->rank);
 	tally_request_t *req = NULL;
 
 	if (!memory[0] || !memory[1])
@@ -463,7 +449,7 @@ static void differ(struct rank *rank, void *ctx)
 {
 	const struct naive *naive = ctx;
 	const bool odd = rank->rank == 1;
-	struct tally_args args = args_of(naive, rank->rank);
+	struct tally_args args = naive_args(naive, rank->rank);
 	int32_t data[64] = { 0 };
 	tally_request_t *req = NULL;
 
