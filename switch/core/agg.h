@@ -204,14 +204,6 @@ void agg_tell_members(struct agg *agg, const struct job *job, uint64_t mask,
 		      struct wire_status *status, uint64_t now_ns);
 
 /*
- * Whoever speaks of the epoch that is being formed has run it: with a life of the job before this one, which a leaf
- * has forgotten and its parent has not.
- */
-static inline bool agg_is_forgotten(const struct job *job, const struct wire_msg *msg)
-{
-	return !job->running && msg->epoch == job->epoch;
-}
-/*
  * What can change something is sealed if the job has CHECK, and only then.  Anything else is answered as it asks: it
  * may be about a job with other flags, which had this handle before.
  */

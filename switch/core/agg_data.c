@@ -11,10 +11,6 @@ static enum counter data_refuse(struct agg *agg, struct agg_in *in)
 
 	if (!job)
 		return counter;
-	if (agg_is_forgotten(job, &in->msg)) {
-		agg_answer_unknown(agg, in, 0);
-		return COUNTER_unknown_job;
-	}
 	agg_answer(agg, in, job);
 	return counter;
 }

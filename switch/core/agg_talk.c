@@ -37,7 +37,7 @@ enum counter agg_keepalive(struct agg *agg, struct agg_in *in)
 
 	if (wire_is_ask(&in->msg))
 		return agg_join(agg, in);
-	if (!job || agg_is_forgotten(job, &in->msg)) {
+	if (!job) {
 		agg_answer_unknown(agg, in, 0);
 		return in->msg.job == 0 ? COUNTER_keepalive : COUNTER_unknown_job;
 	}

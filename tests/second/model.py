@@ -206,9 +206,6 @@ class Switch:
     # --- DATA: the steps of section 3 ------------------------------------------------------------
     def data(self, head):
         job = self.find(head)
-        if self.forgotten(job, head):
-            self.answer_unknown(head)
-            return "unknown_job"
         if not job.running or head.epoch != job.epoch:
             self.answer_job(head, job)
             return "old_epoch"
@@ -222,11 +219,6 @@ class Switch:
             self.break_epoch(job, codec.ROUNDS)
             return "rounds"
         return self.add(head, job)
-
-    @staticmethod
-    def forgotten(job, head):
-        """The sender has run an epoch that is yet to begin here."""
-        return not job.running and head.epoch == job.epoch
 
     def add(self, head, job):
         bit, key = 1 << head.wid, (head.slot, head.round & 1)
@@ -630,7 +622,7 @@ class Switch:
 
     def keepalive(self, head):
         job = self.jobs.get(head.handle)
-        if job is None or self.forgotten(job, head):
+        if job is None:
             self.answer_unknown(head)
             return "unknown_job" if head.handle else "keepalive"
         if head.epoch != job.epoch or head.wid >= job.world:

@@ -316,15 +316,14 @@ static void agg_data__while_forming(void **state)
 		rig_join(&rig, 0, &join);
 	}
 	rig_wait(&rig, 1);
-	/* It runs an epoch that this switch has yet to begin: a life of the job is forgotten. */
-	assert_string_equal(
-		rig_data(&rig, 0, 0, 0),
-		"unknown_job | STATUS UNKNOWN epoch 1010 slot 32 round 0 wid 0 len 96 > w0");
+	assert_string_equal(rig_data(&rig, 0, 0, 0),
+			    "old_epoch | STATUS FORMING epoch 1010 slot 32 round 0 wid 0 inc 100 "
+			    "missing 1 len 96 > w0");
 	msg = rig_msg(&rig, WIRE_KEEPALIVE, 0, 32);
 	msg.len = WIRE_BODY;
 	rig_wait(&rig, 1);
 	assert_string_equal(rig_send_msg(&rig, &msg),
-			    "unknown_job | STATUS UNKNOWN epoch 1010 wid 0 len 160 > w0");
+			    "keepalive | STATUS FORMING epoch 1010 wid 0 inc 100 missing 1 len 160 > w0");
 	msg = rig_msg(&rig, WIRE_DATA, 1, 128);
 	assert_string_equal(
 		rig_send_msg(&rig, &msg),
