@@ -322,8 +322,9 @@ static void agg_data__while_forming(void **state)
 	msg = rig_msg(&rig, WIRE_KEEPALIVE, 0, 32);
 	msg.len = WIRE_BODY;
 	rig_wait(&rig, 1);
-	assert_string_equal(rig_send_msg(&rig, &msg),
-			    "keepalive | STATUS FORMING epoch 1010 wid 0 inc 100 missing 1 len 160 > w0");
+	assert_string_equal(
+		rig_send_msg(&rig, &msg),
+		"keepalive | STATUS FORMING epoch 1010 wid 0 inc 100 missing 1 len 160 > w0");
 	msg = rig_msg(&rig, WIRE_DATA, 1, 128);
 	assert_string_equal(
 		rig_send_msg(&rig, &msg),
