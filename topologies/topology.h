@@ -19,6 +19,7 @@ enum {
 	TOPOLOGY_JOB_NAME_MAX = 63, /* what a JOIN message carries */
 	TOPOLOGY_LIST_MAX = 256,    /* also the most ranks of one job */
 	TOPOLOGY_SIZES_MAX = 64,
+	TOPOLOGY_DTYPES_MAX = 4, /* of one run of tally-perf */
 	TOPOLOGY_ENV_MAX = 32,
 	TOPOLOGY_FILE_MAX = 1 << 20,
 	TOPOLOGY_NO_NODE = TOPOLOGY_NODES_MAX,
@@ -87,8 +88,9 @@ struct topology_link {
 
 struct topology_workload {
 	bool given;
-	struct topology_list sizes;
-	const char *dtype, *op;
+	struct topology_list sizes, dtypes;
+	const char *op;
+	const char *wire; /* NULL: as TALLY_WIRE says */
 	uint64_t iterations, warmup, check;
 };
 

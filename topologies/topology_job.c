@@ -1,36 +1,48 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Jobs of a topology file: who takes part, and the command or workload that its ranks run.
+#include <stdarg.h>
 #include <string.h>
 
 #include "topologies/topology.h"
 #include "topologies/topology_reader.h"
 
-static bool word_in(const char *word, const char *const *list)
-{
-	for (; word && *list; list++)
-		if (strcmp(word, *list) == 0)
-			return true;
-	return false;
-}
+// The words of tally-perf; "all" only by itself.
+static const char *const dtype_words[] = { "float32", "float",	  "f32",  "float16", "half",
+					   "f16",     "bfloat16", "bf16", "int32",   "int",
+					   "i32",     "all",	  NULL };
+static const char *const op_words[] = { "sum", "avg", "max", "min", "all", NULL };
+static const char *const wire_words[] = { "int32", "int16", NULL };
 
-static void read_dtype(struct reader *r, yaml_node_t *n, void *to)
+static void read_dtypes(struct reader *r, yaml_node_t *n, void *to)
 {
-	static const char *const dtypes[] = { "float32", "int32", NULL };
+	bool list = n->type == YAML_SEQUENCE_NODE;
+	unsigned int nr = list ? reader_list_length(n) : 1;
+	struct topology_list *l = to;
 
-	if (word_in(reader_text(n), dtypes))
-		*(const char **)to = reader_text(n);
-	else
-		reader_expected(r, n, "float32 or int32");
+	if (n->type == YAML_MAPPING_NODE || nr == 0 || nr > TOPOLOGY_DTYPES_MAX) {
+		reader_expected(r, n, "a type, or a list of 1 to 4 such as [float16, int32]");
+		return;
+	}
+	l->nr = 0;
+	for (unsigned int i = 0; i < nr; i++) {
+		yaml_node_t *item = list ? reader_list_item(r, n, i) : n;
+		const char *word = reader_choice(r, item, dtype_words);
+
+		if (word && nr > 1 && strcmp(word, "all") == 0)
+			reader_error_node(r, item, "expected 'all' alone, not in a list of %u", nr);
+		else if (word)
+			l->item[l->nr++] = word;
+	}
 }
 
 static void read_op(struct reader *r, yaml_node_t *n, void *to)
 {
-	static const char *const ops[] = { "sum", "avg", "max", "min", NULL };
+	*(const char **)to = reader_choice(r, n, op_words);
+}
 
-	if (word_in(reader_text(n), ops))
-		*(const char **)to = reader_text(n);
-	else
-		reader_expected(r, n, "sum, avg, max or min");
+static void read_wire(struct reader *r, yaml_node_t *n, void *to)
+{
+	*(const char **)to = reader_choice(r, n, wire_words);
 }
 
 // Digits and K, M or G: the text is later part of a command, so nothing else may be in it.
@@ -77,8 +89,9 @@ static void read_check(struct reader *r, yaml_node_t *n, void *to)
 
 static const struct reader_key workload_keys[] = {
 	{ "sizes", read_sizes, offsetof(struct topology_workload, sizes), true },
-	{ "dtype", read_dtype, offsetof(struct topology_workload, dtype), false },
+	{ "dtype", read_dtypes, offsetof(struct topology_workload, dtypes), false },
 	{ "op", read_op, offsetof(struct topology_workload, op), false },
+	{ "wire", read_wire, offsetof(struct topology_workload, wire), false },
 	{ "iterations", read_iterations, offsetof(struct topology_workload, iterations), false },
 	{ "warmup", read_warmup, offsetof(struct topology_workload, warmup), false },
 	{ "check", read_check, offsetof(struct topology_workload, check), false },
@@ -90,7 +103,7 @@ static void read_workload(struct reader *r, yaml_node_t *n, void *to)
 	struct topology_workload *w = to;
 
 	*w = (struct topology_workload){ .given = true,
-					 .dtype = "float32",
+					 .dtypes = { .item = { "float32" }, .nr = 1 },
 					 .op = "sum",
 					 .iterations = 20,
 					 .warmup = 1,
@@ -213,22 +226,45 @@ void reader_read_job(struct reader *r, yaml_node_t *n)
 				  j->name, j->run ? "both" : "neither");
 }
 
+struct command {
+	char *text;
+	size_t len, size;
+};
+
+__attribute__((format(printf, 2, 3))) static void command_add(struct command *c, const char *format,
+							      ...)
+{
+	va_list ap;
+
+	if (c->len >= c->size)
+		return;
+	va_start(ap, format);
+	c->len += (size_t)vsnprintf(c->text + c->len, c->size - c->len, format, ap);
+	va_end(ap);
+}
+
+static void command_add_list(struct command *c, const char *option, const struct topology_list *l)
+{
+	command_add(c, " %s ", option);
+	for (unsigned int i = 0; i < l->nr; i++)
+		command_add(c, "%s%s", i ? "," : "", l->item[i]);
+}
+
 int topology_job_command(const struct topology_job *j, char *text, size_t size)
 {
 	const struct topology_workload *w = &j->workload;
-	size_t len;
+	struct command c = { text, 0, size };
 
-	if (j->run)
-		return (size_t)snprintf(text, size, "%s", j->run) < size ? 0 : -1;
-	len = (size_t)snprintf(text, size, "exec tally-perf --sizes ");
-	for (unsigned int i = 0; i < w->sizes.nr && len < size; i++)
-		len += (size_t)snprintf(text + len, size - len, "%s%s", i ? "," : "",
-					w->sizes.item[i]);
-	if (len < size)
-		len += (size_t)snprintf(text + len, size - len,
-					" -d %s -o %s -n %llu -w %llu -c %llu", w->dtype, w->op,
-					(unsigned long long)w->iterations,
-					(unsigned long long)w->warmup,
-					(unsigned long long)w->check);
-	return len < size ? 0 : -1;
+	if (j->run) {
+		command_add(&c, "%s", j->run);
+		return c.len < size ? 0 : -1;
+	}
+	command_add(&c, "exec tally-perf");
+	command_add_list(&c, "--sizes", &w->sizes);
+	command_add_list(&c, "-d", &w->dtypes);
+	if (w->wire)
+		command_add(&c, " --wire %s", w->wire);
+	command_add(&c, " -o %s -n %llu -w %llu -c %llu", w->op, (unsigned long long)w->iterations,
+		    (unsigned long long)w->warmup, (unsigned long long)w->check);
+	return c.len < size ? 0 : -1;
 }

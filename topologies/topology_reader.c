@@ -330,27 +330,58 @@ static unsigned int word_distance(const char *a, const char *b)
 	return row[len];
 }
 
+// What there is instead of a word that nobody knows, one name after the other.
+struct choice {
+	const char *word; // NULL: no text
+	const char *nearest;
+	unsigned int best; // two slips at most, in less than half of the word
+	char names[NAMES_SIZE];
+	size_t len;
+};
+
+static void choice_add(struct choice *c, const char *name)
+{
+	unsigned int d = c->word ? word_distance(c->word, name) : 32;
+
+	if (c->len < sizeof(c->names))
+		c->len += (size_t)snprintf(c->names + c->len, sizeof(c->names) - c->len, "%s%s",
+					   c->len ? ", " : "", name);
+	if (d < c->best && 2 * d < strlen(name) + 1 && d < strlen(c->word)) {
+		c->best = d;
+		c->nearest = name;
+	}
+}
+
+static void choice_say(const struct choice *c, struct reader *r, const yaml_node_t *n)
+{
+	char hint[64] = "";
+
+	if (c->nearest)
+		snprintf(hint, sizeof(hint), "; did you mean '%s'?", c->nearest);
+	reader_error_node(r, n, "expected one of %s, not %s%s", c->names, reader_describe(n).text,
+			  hint);
+}
+
 static void key_unknown(struct reader *r, const yaml_node_t *k, const struct reader_key *keys)
 {
-	const char *name = reader_text(k), *nearest = NULL;
-	char names[NAMES_SIZE] = "", hint[64] = "";
-	unsigned int best = 3, d; // two slips at most, in less than half of the word
-	size_t len = 0;
+	struct choice c = { .word = reader_text(k), .best = 3 };
 
-	for (; keys->name; keys++) {
-		if (len < sizeof(names))
-			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
-						len ? ", " : "", keys->name);
-		d = name ? word_distance(name, keys->name) : 32;
-		if (name && d < best && 2 * d < strlen(keys->name) + 1 && d < strlen(name)) {
-			best = d;
-			nearest = keys->name;
-		}
+	for (; keys->name; keys++)
+		choice_add(&c, keys->name);
+	choice_say(&c, r, k);
+}
+
+const char *reader_choice(struct reader *r, const yaml_node_t *n, const char *const *words)
+{
+	struct choice c = { .word = reader_text(n), .best = 3 };
+
+	for (const char *const *w = words; *w; w++) {
+		if (c.word && strcmp(c.word, *w) == 0)
+			return *w;
+		choice_add(&c, *w);
 	}
-	if (nearest)
-		snprintf(hint, sizeof(hint), "; did you mean '%s'?", nearest);
-	reader_error_node(r, k, "expected one of %s, not %s%s", names, reader_describe(k).text,
-			  hint);
+	choice_say(&c, r, n);
+	return NULL;
 }
 
 bool reader_key_repeats(struct reader *r, const yaml_node_t *map, const yaml_node_pair_t *pair)

@@ -76,6 +76,9 @@ void reader_read_share(struct reader *r, yaml_node_t *n, void *to); /* double */
 void reader_read_seed(struct reader *r, yaml_node_t *n, void *to);  /* uint64_t */
 void reader_read_mac(struct reader *r, yaml_node_t *n, void *to);   /* uint64_t */
 
+/* One of the words, which end with NULL.  NULL: none of them, and it was said. */
+const char *reader_choice(struct reader *r, const yaml_node_t *n, const char *const *words);
+
 /* Returns -1 after an error, and leaves *to alone. */
 int reader_read_whole(struct reader *r, yaml_node_t *n, struct reader_whole range, uint64_t *to);
 

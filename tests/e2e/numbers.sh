@@ -50,6 +50,43 @@ case_wires-differ()
 	switch_stop switch
 }
 
+# As a topology file says it; without `wire` TALLY_WIRE counts.
+case_workload()
+{
+	local name
+
+	fabric_possible || {
+		fail "skip: this system allows no user namespaces (unshare -Urn)"
+		return
+	}
+	[ -x "$build/tally-fabric" ] || {
+		fail "skip: tally-fabric is not built"
+		return
+	}
+	for name in key variable default; do
+		cat >"$dir/$name.yaml" <<-END
+			hosts: [h1, h2]
+			switches: [s1]
+			links: [[h1, s1-p1], [h2, s1-p2]]
+			jobs:
+			  - name: job
+			    ranks: [h1, h2]
+			    workload: {sizes: [1000, 64K], dtype: [bfloat16, half], op: all, iterations: 2}
+		END
+	done
+	sed -i 's/op: all/&, wire: int16/' "$dir/key.yaml"
+	echo '    env: {TALLY_WIRE: int16}' >>"$dir/variable.yaml"
+	for name in key variable default; do
+		spawn $name "$build/tally-fabric" run "$dir/$name.yaml" --timeout "$patience"
+		ends $name 0
+		printed $name.out '^# Out of bounds values : 0 OK'
+		printed $name.out ' bfloat16 +min '
+		printed $name.out ' half +avg '
+	done
+	same_hash variable.out "$(hash_of key.out)"
+	[ "$(hash_of key.out)" != "$(hash_of default.out)" ] || fail "int16 has the bits of int32"
+}
+
 # Half the bytes, and as good: within half a point.
 case_training()
 {
@@ -85,5 +122,5 @@ case_inf-nowhere()
 	printed inf.err '^train: --inject-inf 2:20: there are ranks 0 to 1 and steps 0 to 11$'
 }
 
-run_cases 2 types wires-differ training inf inf-nowhere
+run_cases 2 types wires-differ workload training inf inf-nowhere
 exit "$not_ok"

@@ -2,6 +2,7 @@
 // Tests of the topology reader: files with every mistake, and what good files mean.
 #include "topologies/topology.h"
 
+#include <getopt.h>
 #include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,9 +11,11 @@
 
 #include <cmocka.h>
 
+#include "host/tools/perf.h"
+
 #define DATA "tests/data/topology/"
 
-enum { BAD_FILES_MIN = 35, TEXT_MAX = 1 << 16 };
+enum { BAD_FILES_MIN = 35, TEXT_MAX = 1 << 16, ARGS_MAX = 24 };
 
 /* The caller frees *errors. */
 static struct topology *load(const char *path, char **errors)
@@ -464,6 +467,64 @@ static void topology_job_command__workload_and_run(void **state)
 	topology_free(t);
 }
 
+/* What tally-perf makes of a job's command. */
+static void take_command(const struct topology_job *j, struct perf_options *options)
+{
+	static char text[256]; /* options may point into it */
+	char *argv[ARGS_MAX + 1], *word;
+	int argc = 0;
+
+	assert_int_equal(topology_job_command(j, text, sizeof(text)), 0);
+	for (word = strtok(text, " "); word && argc < ARGS_MAX; word = strtok(NULL, " "))
+		argv[argc++] = word;
+	argv[argc] = NULL;
+	assert_string_equal(argv[0], "exec");
+	optind = 0; /* getopt begins anew */
+	assert_int_equal(perf_options_parse(options, argc - 1, argv + 1), 0);
+}
+
+static void topology_job_command__tally_perf_knows_all_words(void **state)
+{
+	enum { F32 = TALLY_F32, F16 = TALLY_F16, BF16 = TALLY_BF16, I32 = TALLY_I32 };
+	enum { SUM = TALLY_SUM, AVG = TALLY_AVG, MAX = TALLY_MAX, MIN = TALLY_MIN };
+	static const struct {
+		int nr_dtypes, dtypes[4], nr_ops, ops[4];
+		enum tally_wire wire;
+	} want[] = {
+		{ 1, { F32 }, 1, { SUM }, TALLY_WIRE_DEFAULT },
+		{ 1, { F32 }, 1, { AVG }, TALLY_WIRE_INT16 },
+		{ 1, { F32 }, 1, { MAX }, TALLY_WIRE_INT32 },
+		{ 1, { F16 }, 1, { MIN }, TALLY_WIRE_DEFAULT },
+		{ 1, { F16 }, 4, { SUM, AVG, MAX, MIN }, TALLY_WIRE_INT16 },
+		{ 1, { F16 }, 1, { SUM }, TALLY_WIRE_DEFAULT },
+		{ 1, { BF16 }, 1, { SUM }, TALLY_WIRE_INT16 },
+		{ 1, { BF16 }, 1, { SUM }, TALLY_WIRE_DEFAULT },
+		{ 1, { I32 }, 1, { SUM }, TALLY_WIRE_DEFAULT },
+		{ 1, { I32 }, 1, { SUM }, TALLY_WIRE_DEFAULT },
+		{ 1, { I32 }, 1, { SUM }, TALLY_WIRE_DEFAULT },
+		{ 4, { F32, F16, BF16, I32 }, 1, { SUM }, TALLY_WIRE_DEFAULT },
+		{ 3, { I32, BF16, F16 }, 1, { MIN }, TALLY_WIRE_DEFAULT },
+		{ 1, { F32 }, 1, { SUM }, TALLY_WIRE_DEFAULT },
+	};
+	enum { JOBS = sizeof(want) / sizeof(want[0]) };
+	static struct perf_options options;
+	struct topology *t = load_good(DATA "good/workloads.yaml");
+
+	(void)state;
+	assert_int_equal(t->nr_jobs, JOBS);
+	for (unsigned int i = 0; i < JOBS; i++) {
+		take_command(&t->job[i], &options);
+		assert_int_equal(options.nr_dtypes, want[i].nr_dtypes);
+		for (int k = 0; k < want[i].nr_dtypes; k++)
+			assert_int_equal(options.dtypes[k], want[i].dtypes[k]);
+		assert_int_equal(options.nr_ops, want[i].nr_ops);
+		for (int k = 0; k < want[i].nr_ops; k++)
+			assert_int_equal(options.ops[k], want[i].ops[k]);
+		assert_int_equal(options.wire, want[i].wire);
+	}
+	topology_free(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -489,6 +550,7 @@ int main(void)
 		cmocka_unit_test(topology_share_parse__units_and_limits),
 		cmocka_unit_test(topology_number_parse__range_and_text),
 		cmocka_unit_test(topology_job_command__workload_and_run),
+		cmocka_unit_test(topology_job_command__tally_perf_knows_all_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
