@@ -3,12 +3,13 @@
 # ctl.sh BUILD_DIR - tallyctl and the control socket: what is shown, what orders do, and who cannot disturb.
 # shellcheck disable=SC2154 # lib.sh sets them
 
-# In a network of its own, where it sees no other switches; as root without a user namespace, for other users.
+# In a network of its own, where it sees no other switches; as root, or with users of one's own, for other users.
 if [ -z "${CTL_NETWORK:-}" ]; then
 	export CTL_NETWORK=shared
 	own=()
-	for flags in -Urn -n; do
-		! unshare "$flags" ip link set lo up 2>/dev/null || own=(unshare "$flags") CTL_NETWORK=own
+	for flags in -Urn '-Urn --map-auto' -n; do
+		read -ra try <<<"unshare $flags"
+		! "${try[@]}" ip link set lo up 2>/dev/null || own=("${try[@]}") CTL_NETWORK=own
 	done
 	exec "${own[@]}" bash "$0" "$@"
 fi
@@ -403,6 +404,50 @@ while True:
 	shown "udp:$address" -s 54321/theirs show ports
 }
 
+# listed_before NAME OTHER: in the kernel's list, whose order is that of a hash over the names.
+listed_before()
+{
+	awk -v a="@tally-$1" -v b="@tally-$2" '$8 == a { seen = 1 } $8 == b { exit !seen } END { if (!seen) exit 1 }' \
+		/proc/net/unix
+}
+
+# Root asks a switch as its user, and the next one as root again: each knows whom of its ranks it waits for.
+case_neighbours()
+{
+	local root=$address theirs mine i
+
+	as_user true 2>/dev/null || { fail "skip: only root can be several users"; return; }
+	theirs=$(random_address) mine=$(random_address)
+	switch_start root -i "1@udp:$root" --ctl root
+	for ((i = 1; i < 30; i++)); do
+		spawn theirs setpriv --reuid 54321 --clear-groups unshare -Uc "$build/tally-switch" -i "1@udp:$theirs" \
+			--parent "$root" --ctl "theirs$i"
+		switch_start mine -i "1@udp:$mine" --parent "$root" --ctl "mine$i"
+		says theirs 'ready, '
+		! listed_before "54321/theirs$i" "$(id -u)/mine$i" || break
+		switch_stop mine
+		switch_stop theirs
+	done
+	[ "$i" -lt 30 ] || { fail "the other user's switch is always the later one"; return; }
+	# Of the job one rank is missing below theirs, of the other one below mine.
+	address=$theirs worker a1 one 1 4 env TALLY_RANGES=0-1 "$rank" sum:1
+	address=$mine workers_below one 2 3
+	address=$theirs workers_below two 0 1
+	address=$mine worker b2 two 2 4 env TALLY_RANGES=2-3 "$rank" sum:1
+	shown "^one +rank 0 behind theirs$i at $theirs +to join " -s root show stalls
+	shown "^two +rank 3 behind mine$i at $mine +to join " -s root show stalls
+}
+
+# workers_below JOB FIRST LAST: of its 4 ranks these, at the leaf $address.
+workers_below()
+{
+	local i
+
+	for ((i = $2; i <= $3; i++)); do
+		worker "$1$i" "$1" "$i" 4 env TALLY_RANGES="$2-$3" "$rank" sum:1
+	done
+}
+
 # The fabric's switches answer outside, before and after they are started again, and nowhere when they are gone.
 case_fabric()
 {
@@ -449,5 +494,5 @@ not_seen()
 }
 
 run_cases 4 stalls impair reset crowd drain
-run_cases 1 shown reset-in-a-tree places strangers fabric
+run_cases 1 shown reset-in-a-tree places strangers neighbours fabric
 exit $not_ok
