@@ -28,6 +28,7 @@ static const char *const fault_names[FAULT_NR] = {
 	[FAULT_ALONE] = "the switch sends on one rank's exponents",
 	[FAULT_ADDS] = "the switch adds one",
 	[FAULT_WRITES] = "the application writes to what is being sent",
+	[FAULT_CARRY] = "the switch adds int16 in pairs",
 };
 
 /* --- Choices: a run is a row of them, and the next run differs in the last that can --------------- */
@@ -111,8 +112,8 @@ static uint32_t sum_of(const struct explorer *e, uint32_t a, uint32_t b)
 /* One operation's result, which later ones may have overwritten. */
 static void memory_want(struct explorer *e, unsigned op)
 {
-	uint32_t *want = e->want + e->setting.dst[op] * PLACE;
-	const uint32_t *have = e->memory + e->setting.dst[op] * PLACE;
+	uint32_t *want = e->want + place_first(&e->setting, e->setting.dst[op]);
+	const uint32_t *have = e->memory + place_first(&e->setting, e->setting.dst[op]);
 
 	for (unsigned i = 0; i < e->setting.count; i++) {
 		const unsigned block = i / BLOCK;
@@ -140,20 +141,25 @@ static void memory_check(struct explorer *e)
 }
 
 /* A block with Inf or NaN anywhere sends zeros. */
-static void payloads_check(struct explorer *e)
+static void block_check(struct explorer *e, const struct chunk *chunk, unsigned block)
 {
 	static const uint8_t zeros[P];
+	const unsigned width = P / chunk_count(&e->setting);
+	const unsigned at = block * BLOCK - chunk_first(&e->setting, chunk->slot, chunk->round);
 
+	for (unsigned rank = 0; rank < RANKS && at < chunk_count(&e->setting); rank++)
+		if (chunk->sent[rank] && memcmp(chunk->first[rank] + WIRE_HEADER + at * width,
+						zeros, BLOCK * width) != 0)
+			e->violation = "a block with Inf or NaN sends something";
+}
+
+static void payloads_check(struct explorer *e)
+{
 	for (unsigned i = 0; i < e->nr_chunks && e->setting.nonfinite && !e->violation; i++) {
-		const struct chunk *chunk = &e->chunks[i];
-		const unsigned block = chunk->round * e->setting.slots + chunk->slot - WIRE_SE;
-
-		if (chunk->slot < WIRE_SE || (block != 1 && block != 2))
+		if (e->chunks[i].slot < WIRE_SE)
 			continue;
-		for (unsigned rank = 0; rank < RANKS; rank++)
-			if (chunk->sent[rank] &&
-			    memcmp(chunk->first[rank] + WIRE_HEADER, zeros, P) != 0)
-				e->violation = "a block with Inf or NaN sends something";
+		block_check(e, &e->chunks[i], 1);
+		block_check(e, &e->chunks[i], 2);
 	}
 }
 
@@ -161,7 +167,9 @@ static void payloads_check(struct explorer *e)
 
 static bool touch(const struct explorer *e, unsigned a, unsigned b)
 {
-	return a * PLACE < b * PLACE + e->setting.count && b * PLACE < a * PLACE + e->setting.count;
+	a = place_first(&e->setting, a);
+	b = place_first(&e->setting, b);
+	return a < b + e->setting.count && b < a + e->setting.count;
 }
 
 /* Whether the second operation may go, by the words of the rule. */
@@ -181,11 +189,12 @@ static void post(struct explorer *e, unsigned op)
 {
 	uint32_t *base = op && e->fault == FAULT_ALIAS ? e->alias : e->memory;
 	const bool may = op == 0 || may_post(e);
-	uint32_t *src = base + e->setting.src[op] * PLACE;
+	uint32_t *src = base + place_first(&e->setting, e->setting.src[op]);
 
 	memcpy(e->source[op], src, e->setting.count * sizeof(*src));
 	e->tried[op] = true;
-	e->taken[op] = memory_post(e, 0, op, src, base + e->setting.dst[op] * PLACE) == TALLY_OK;
+	e->taken[op] = memory_post(e, 0, op, src,
+				   base + place_first(&e->setting, e->setting.dst[op])) == TALLY_OK;
 	if (e->violation)
 		return;
 	if (e->taken[op] && !may && e->fault != FAULT_ALIAS)
@@ -248,7 +257,7 @@ static void step(struct explorer *e)
 	} else {
 		e->timeouts++;
 		if (e->fault == FAULT_WRITES && e->chunks[1].ready[0])
-			e->memory[e->setting.src[0] * PLACE]++;
+			e->memory[place_first(&e->setting, e->setting.src[0])]++;
 		memory_timeout(e);
 	}
 	memory_take_all(e);
@@ -372,7 +381,31 @@ static const struct setting settings[] = {
 	  .count = 3 * BLOCK,
 	  .check = true,
 	  .corrupt = { { 0, 1 } } },
+	{ .name = "float32 as int16, every place",
+	  .nr_ops = 2,
+	  .count = 2 * BLOCK + 44,
+	  .floats = true,
+	  .narrow = true,
+	  .timeouts = 1 },
+	{ .name = "CHECK, float32 as int16, twice",
+	  .nr_ops = 2,
+	  .count = 2 * BLOCK + 44,
+	  .floats = true,
+	  .narrow = true,
+	  .check = true,
+	  .timeouts = 2,
+	  .src = { 0, 4 },
+	  .dst = { 0, 7 } },
+	{ .name = "CHECK, a wrong sum as int16",
+	  .nr_ops = 1,
+	  .count = 5 * BLOCK - 1,
+	  .floats = true,
+	  .narrow = true,
+	  .check = true,
+	  .corrupt = { { 0, 1 } } },
 };
+
+enum { SETTING_WRITTEN = 4, SETTING_NARROW = 10 };
 
 /* Blocks that are lost, with and without CHECK. */
 static const struct setting nonfinite = {
@@ -418,7 +451,8 @@ static int explore_fault(enum fault fault)
 {
 	static struct explorer e;
 	const struct setting *setting = fault == FAULT_ALONE	? &nonfinite
-					: fault == FAULT_WRITES ? &settings[4]
+					: fault == FAULT_WRITES ? &settings[SETTING_WRITTEN]
+					: fault == FAULT_CARRY	? &settings[SETTING_NARROW]
 								: &settings[0];
 
 	explore_setting(&e, setting, fault, NULL);
@@ -442,6 +476,9 @@ int main(void)
 		failures += explore_right(&setting, isas[i]);
 		setting.check = true;
 		setting.name = "CHECK, Inf and NaN";
+		failures += explore_right(&setting, isas[i]);
+		setting.narrow = true;
+		setting.name = "CHECK, Inf and NaN as int16";
 		failures += explore_right(&setting, isas[i]);
 	}
 	for (enum fault fault = FAULT_NONE + 1; fault < FAULT_NR; fault++)

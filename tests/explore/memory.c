@@ -46,31 +46,46 @@ int clock_gettime(clockid_t id, struct timespec *ts)
 
 /* --- The switch ----------------------------------------------------------------------------------- */
 
+/* Bytes that are added, or compared, at once. */
+static unsigned switch_width(const struct explorer *e, uint8_t kind)
+{
+	if (kind == WIRE_MAX8)
+		return 1;
+	return kind == WIRE_ADD16 && e->fault != FAULT_CARRY ? 2 : 4;
+}
+
 static void switch_add(const struct explorer *e, uint8_t kind, uint8_t *to, const uint8_t *from)
 {
-	if (kind == WIRE_MAX8) {
+	if (kind == WIRE_MAX8)
 		*to = *from > *to && e->fault != FAULT_ALONE ? *from : *to;
-		return;
-	}
-	if (kind == WIRE_ADD32)
+	else if (switch_width(e, kind) == 2)
+		wire_put16(to, (uint16_t)(wire_get16(to) + wire_get16(from)));
+	else if (kind != WIRE_MAX32)
 		wire_put32(to, wire_get32(to) + wire_get32(from));
 	else if ((int32_t)wire_get32(from) > (int32_t)wire_get32(to))
 		wire_put32(to, wire_get32(from));
 }
 
+static void switch_more(const struct wire_msg *msg, uint8_t *sum, unsigned at, int32_t more)
+{
+	if (msg->kind == WIRE_ADD16)
+		wire_put16(sum + at * 2, (uint16_t)(wire_get16(sum + at * 2) + more));
+	else
+		wire_put32(sum + at * 4, wire_get32(sum + at * 4) + (uint32_t)more);
+}
+
 static void switch_corrupt(const struct explorer *e, const struct wire_msg *msg, uint8_t *sum)
 {
-	const unsigned first = (msg->round * e->setting.slots + msg->slot - WIRE_SE) * BLOCK;
+	const unsigned first = chunk_first(&e->setting, msg->slot, msg->round);
 
 	for (unsigned i = 0; i < 2; i++) {
 		const unsigned at = e->setting.corrupt[i].at - first;
 
-		if (at < BLOCK)
-			wire_put32(sum + at * 4,
-				   wire_get32(sum + at * 4) + (uint32_t)e->setting.corrupt[i].more);
+		if (at < chunk_count(&e->setting))
+			switch_more(msg, sum, at, e->setting.corrupt[i].more);
 	}
 	if (e->fault == FAULT_ADDS)
-		wire_put32(sum, wire_get32(sum) + 1);
+		switch_more(msg, sum, 0, 1);
 }
 
 static void switch_result(struct explorer *e, struct chunk *chunk, const struct wire_msg *msg)
@@ -82,9 +97,9 @@ static void switch_result(struct explorer *e, struct chunk *chunk, const struct 
 	head.wid = WIRE_WID_NONE;
 	wire_build(chunk->result, &head);
 	memcpy(sum, chunk->first[0] + WIRE_HEADER, msg->len);
-	for (uint32_t i = 0; i < msg->len; i += msg->kind == WIRE_MAX8 ? 1 : 4)
+	for (uint32_t i = 0; i < msg->len; i += switch_width(e, msg->kind))
 		switch_add(e, msg->kind, sum + i, chunk->first[1] + WIRE_HEADER + i);
-	if (msg->kind == WIRE_ADD32)
+	if (msg->kind == WIRE_ADD32 || msg->kind == WIRE_ADD16)
 		switch_corrupt(e, msg, sum);
 	chunk->len = WIRE_HEADER + msg->len;
 	if (e->setting.check)
@@ -331,7 +346,8 @@ int memory_post(struct explorer *e, unsigned rank, unsigned op, uint32_t *src, u
 		.tensor = { .src = (const uint8_t *)src,
 			    .dst = (uint8_t *)dst,
 			    .dtype = e->setting.floats ? TALLY_F32 : TALLY_I32,
-			    .op = e->setting.max ? TALLY_MAX : TALLY_SUM },
+			    .op = e->setting.max ? TALLY_MAX : TALLY_SUM,
+			    .width = e->setting.narrow ? 2 : 4 },
 		.count = e->setting.count,
 	};
 	return engine_post(ranks[rank].engine, to);

@@ -12,22 +12,30 @@
 enum {
 	RANKS = 2,
 	OPS = 2,
-	BLOCK = 256, /* elements of a chunk, which is one block of exponents */
-	PLACE = 128, /* elements from one place in memory to the next */
+	BLOCK = 256, /* elements of an exponent, and of a chunk; two of them if as int16 */
 	PLACES = 10,
 	COUNT_MAX = 5 * BLOCK,
-	MEMORY = PLACES * PLACE + COUNT_MAX,
+	MEMORY = PLACES * BLOCK + COUNT_MAX, /* places are half a chunk apart */
 	P = 4 * BLOCK,
 	CHUNKS = 16, /* of a run, at most */
 	DEPTH = 64,  /* choices of a run */
 };
 
-enum fault { FAULT_NONE, FAULT_ALIAS, FAULT_ALONE, FAULT_ADDS, FAULT_WRITES, FAULT_NR };
+enum fault {
+	FAULT_NONE,
+	FAULT_ALIAS,
+	FAULT_ALONE,
+	FAULT_ADDS,
+	FAULT_WRITES,
+	FAULT_CARRY,
+	FAULT_NR
+};
 
 struct setting {
 	const char *name;
 	unsigned nr_ops, count; /* elements of each operation */
 	bool floats;		/* float32, otherwise int32 */
+	bool narrow;		/* as int16 on the wire, otherwise int32 */
 	bool max;		/* the maximum, otherwise the sum */
 	bool nonfinite;		/* some elements are Inf or NaN */
 	bool check,
@@ -71,6 +79,22 @@ struct explorer {
 	uint64_t runs, steps;
 	const char *violation; /* NULL: none yet */
 };
+
+/* Elements of a data chunk, and the first of this place and of this chunk. */
+static inline unsigned chunk_count(const struct setting *setting)
+{
+	return setting->narrow ? 2 * BLOCK : BLOCK;
+}
+
+static inline unsigned place_first(const struct setting *setting, unsigned place)
+{
+	return place * chunk_count(setting) / 2;
+}
+
+static inline unsigned chunk_first(const struct setting *setting, uint16_t slot, uint32_t round)
+{
+	return (round * setting->slots + slot - WIRE_SE) * chunk_count(setting);
+}
 
 /* Both engines, and memory; ends the program if that fails. */
 void memory_open(struct explorer *e);
