@@ -13,23 +13,16 @@
 
 #define MINUTE UINT64_C(60000)
 
-static const char *join_usual(struct rig *rig, unsigned wid, unsigned world)
-{
-	struct wire_join join = rig_join_of(rig, wid, world);
-
-	return rig_join(rig, wid, &join);
-}
-
 static void agg_join__first_one_makes_the_job_only(void **state)
 {
 	struct rig rig;
 
 	(void)state;
 	rig_open(&rig, NULL);
-	assert_string_equal(join_usual(&rig, 1, 2),
+	assert_string_equal(rig_join_usual(&rig, 1, 2),
 			    "join | STATUS FORMING epoch 1010 wid 1 missing 0-1 len 256 > w1");
 	assert_int_equal(pipe_job(rig.pipe, 0)->handle, 1010);
-	assert_string_equal(join_usual(&rig, 1, 2),
+	assert_string_equal(rig_join_usual(&rig, 1, 2),
 			    "join | STATUS FORMING epoch 1010 wid 1 inc 101 missing 0 len 256 > w1");
 	rig_close(&rig);
 }
@@ -40,10 +33,10 @@ static void agg_join__last_rank_starts_the_epoch(void **state)
 
 	(void)state;
 	rig_open(&rig, NULL);
-	join_usual(&rig, 0, 3);
-	join_usual(&rig, 0, 3);
-	join_usual(&rig, 2, 3);
-	assert_string_equal(join_usual(&rig, 1, 3),
+	rig_join_usual(&rig, 0, 3);
+	rig_join_usual(&rig, 0, 3);
+	rig_join_usual(&rig, 2, 3);
+	assert_string_equal(rig_join_usual(&rig, 1, 3),
 			    "join | STATUS RUNNING epoch 1010 wid 0 inc 100 P 256 S 4 len 160 > w0"
 			    " | STATUS RUNNING epoch 1010 wid 2 inc 102 P 256 S 4 len 160 > w2"
 			    " | STATUS RUNNING epoch 1010 wid 1 inc 101 P 256 S 4 len 256 > w1");
@@ -61,8 +54,7 @@ static void agg_join__world_of_one_starts_alone(void **state)
 	struct rig rig;
 
 	(void)state;
-	rig_open(&rig, NULL);
-	rig_form(&rig, 1);
+	rig_open_job(&rig, 1);
 	assert_string_equal(rig_data(&rig, 0, 0, 0),
 			    "completed | RESULT ADD32 job 1010 epoch 1010 slot 32 round 0 "
 			    "desc 00000007 len 128 > w0");
@@ -76,7 +68,7 @@ static void agg_join__least_chunk_and_slots_are_agreed(void **state)
 
 	(void)state;
 	rig_open(&rig, NULL);
-	join_usual(&rig, 0, 3);
+	rig_join_usual(&rig, 0, 3);
 	join = rig_join_of(&rig, 0, 3);
 	join.p = 8832; /* more than the switch's: its own is the limit */
 	join.slots = 60;
@@ -87,7 +79,7 @@ static void agg_join__least_chunk_and_slots_are_agreed(void **state)
 	rig_join(&rig, 1, &join);
 	join = rig_join_of(&rig, 2, 3);
 	join.slots = 50;
-	assert_non_null(strstr(rig_join(&rig, 2, &join), "inc 102 P 128 S 50 len 256 > w2"));
+	has(rig_join(&rig, 2, &join), "inc 102 P 128 S 50 len 256 > w2");
 	rig_close(&rig);
 }
 
@@ -98,7 +90,7 @@ static void agg_join__base_must_be_the_epoch_before(void **state)
 
 	(void)state;
 	rig_open(&rig, NULL);
-	join_usual(&rig, 0, 2);
+	rig_join_usual(&rig, 0, 2);
 	join = rig_join_of(&rig, 1, 2);
 	join.base = 1008;
 	assert_string_equal(rig_join(&rig, 1, &join),
@@ -116,8 +108,7 @@ static void agg_join__restarted_rank_takes_its_place_over(void **state)
 	struct wire_join join;
 
 	(void)state;
-	rig_open(&rig, NULL);
-	rig_form(&rig, 2);
+	rig_open_job(&rig, 2);
 	join = rig_join_of(&rig, 1, 2);
 	join.inc = 777;
 	join.base = 0;
@@ -131,7 +122,7 @@ static void agg_join__restarted_rank_takes_its_place_over(void **state)
 		"missing 0 len 256 > w1");
 	/* The other follows, and the next epoch runs. */
 	rig_wait(&rig, 1);
-	assert_non_null(strstr(join_usual(&rig, 0, 2), "STATUS RUNNING epoch 1011 wid 0"));
+	has(rig_join_usual(&rig, 0, 2), "STATUS RUNNING epoch 1011 wid 0");
 	rig_close(&rig);
 }
 
@@ -140,10 +131,9 @@ static void agg_join__rejoining_rank_ends_its_own_epoch(void **state)
 	struct rig rig;
 
 	(void)state;
-	rig_open(&rig, NULL);
-	rig_form(&rig, 2);
+	rig_open_job(&rig, 2);
 	assert_string_equal(
-		join_usual(&rig, 0, 2),
+		rig_join_usual(&rig, 0, 2),
 		"join | STATUS FORMING epoch 1011 wid 1 inc 101 cause 1 a 0 ended 1010 missing 1 "
 		"len 160 > w1 | STATUS FORMING epoch 1011 wid 0 inc 100 cause 1 a 0 ended 1010 "
 		"missing 1 len 256 > w0");
@@ -156,11 +146,8 @@ static void agg_join__taken_rank_is_refused_while_its_owner_speaks(void **state)
 	struct wire_join join;
 
 	(void)state;
-	rig_open(&rig, NULL);
-	rig_form(&rig, 2);
-	join = rig_join_of(&rig, 1, 2);
-	join.inc = 777;
-	join.port = 50000;
+	rig_open_job(&rig, 2);
+	join = rig_rival_of(&rig, 1, 2);
 	assert_string_equal(
 		rig_join(&rig, 1, &join),
 		"join | STATUS REFUSED epoch 1010 wid 1 inc 101 cause 9 a 1 b 1 field 4: "
@@ -168,7 +155,7 @@ static void agg_join__taken_rank_is_refused_while_its_owner_speaks(void **state)
 	/* Nor by somebody who has heard its incarnation. */
 	join.inc = 101;
 	rig_wait(&rig, 2);
-	assert_non_null(strstr(rig_join(&rig, 1, &join), "STATUS REFUSED epoch 1010"));
+	has(rig_join(&rig, 1, &join), "STATUS REFUSED epoch 1010");
 	join.inc = 777;
 	rig_wait(&rig, 2000);
 	rig_data(&rig, 1, 0, 0);
@@ -188,11 +175,8 @@ static void agg_join__who_holds_a_rank_is_asked(void **state)
 	const char *said;
 
 	(void)state;
-	rig_open(&rig, NULL);
-	rig_form(&rig, 2);
-	join = rig_join_of(&rig, 1, 2);
-	join.inc = 777;
-	join.port = 50000;
+	rig_open_job(&rig, 2);
+	join = rig_rival_of(&rig, 1, 2);
 	rig_wait(&rig, 150);
 	has_not(rig_join(&rig, 1, &join), "STATUS RUNNING");
 	rig_wait(&rig, 100);
@@ -218,23 +202,20 @@ static void agg_join__late_ones_are_signs_of_life(void **state)
 	struct wire_join late, other;
 
 	(void)state;
-	rig_open(&rig, NULL);
-	rig_form(&rig, 2);
+	rig_open_job(&rig, 2);
 	late = rig_join_of(&rig, 1, 2);
 	late.base = 0;
-	other = rig_join_of(&rig, 1, 2);
-	other.inc = 777;
-	other.port = 50000;
+	other = rig_rival_of(&rig, 1, 2);
 	rig_wait(&rig, MINUTE - 100);
 	rig_join(&rig, 1, &late);
 	rig_wait(&rig, MINUTE - 100);
-	assert_non_null(strstr(rig_join(&rig, 1, &other), "STATUS REFUSED"));
+	has(rig_join(&rig, 1, &other), "STATUS REFUSED");
 	/* Those of the other are none. */
 	other.base = 0;
 	rig_join(&rig, 1, &other);
 	other.base = 1010;
 	rig_wait(&rig, 101);
-	assert_non_null(strstr(rig_join(&rig, 1, &other), "STATUS FORMING"));
+	has(rig_join(&rig, 1, &other), "STATUS FORMING");
 	rig_close(&rig);
 }
 
@@ -245,43 +226,33 @@ static void agg_join__taken_rank_is_refused_while_forming(void **state)
 
 	(void)state;
 	rig_open(&rig, NULL);
-	join_usual(&rig, 1, 2);
-	join_usual(&rig, 1, 2);
-	join = rig_join_of(&rig, 1, 2);
-	join.inc = 777;
-	join.port = 50000;
+	rig_join_usual(&rig, 1, 2);
+	rig_join_usual(&rig, 1, 2);
+	join = rig_rival_of(&rig, 1, 2);
 	assert_string_equal(
 		rig_join(&rig, 1, &join),
 		"join | STATUS REFUSED epoch 1010 wid 1 inc 101 cause 9 a 1 b 1 field 4: "
 		"10995116448932 0 missing 0 len 256 > 0a000002:50000");
 	/* The same process anew, or silence, gives way. */
 	join.port = rig_flow(1).udp_port;
-	assert_non_null(
-		strstr(rig_join(&rig, 1, &join), "STATUS FORMING epoch 1010 wid 1 inc 777"));
+	has(rig_join(&rig, 1, &join), "STATUS FORMING epoch 1010 wid 1 inc 777");
 	rig_wait(&rig, 1001);
 	join.inc = 778;
 	join.port = 50000;
-	assert_non_null(
-		strstr(rig_join(&rig, 1, &join), "STATUS FORMING epoch 1010 wid 1 inc 778"));
+	has(rig_join(&rig, 1, &join), "STATUS FORMING epoch 1010 wid 1 inc 778");
 	rig_close(&rig);
 }
 
 static void agg_join__rank_that_left_is_free(void **state)
 {
 	struct rig rig;
-	struct wire_msg leave;
 	struct wire_join join;
 
 	(void)state;
-	rig_open(&rig, NULL);
-	rig_form(&rig, 2);
-	leave = rig_msg(&rig, WIRE_LEAVE, 1, WIRE_PAD);
-	rig_send_msg(&rig, &leave);
-	join = rig_join_of(&rig, 1, 2);
-	join.inc = 777;
-	join.port = 50000;
-	assert_non_null(
-		strstr(rig_join(&rig, 1, &join), "STATUS FORMING epoch 1011 wid 1 inc 777"));
+	rig_open_job(&rig, 2);
+	rig_leave(&rig, 1);
+	join = rig_rival_of(&rig, 1, 2);
+	has(rig_join(&rig, 1, &join), "STATUS FORMING epoch 1011 wid 1 inc 777");
 	rig_close(&rig);
 }
 
@@ -291,15 +262,14 @@ static void agg_join__base_ahead_means_that_state_was_lost(void **state)
 	struct wire_join join;
 
 	(void)state;
-	rig_open(&rig, NULL);
-	rig_form(&rig, 2);
+	rig_open_job(&rig, 2);
 	join = rig_join_of(&rig, 0, 2);
 	join.base = 1015;
 	rig_wait(&rig, 6);
 	/* Nor by a stranger, while the rank is there. */
 	join.inc = 666;
 	join.port = 50000;
-	assert_non_null(strstr(rig_join(&rig, 0, &join), "STATUS REFUSED epoch 1010 wid 0"));
+	has(rig_join(&rig, 0, &join), "STATUS REFUSED epoch 1010 wid 0");
 	rig.now.wall_ms -= 6;
 	join = rig_join_of(&rig, 0, 2);
 	join.base = 1015;
@@ -314,7 +284,7 @@ static void agg_join__base_ahead_means_that_state_was_lost(void **state)
 		"ended 1010 missing 0-1 len 256 > w0");
 	join.base = 1020;
 	rig_wait(&rig, 11);
-	assert_non_null(strstr(rig_join(&rig, 0, &join), "STATUS FORMING epoch 1027 wid 0"));
+	has(rig_join(&rig, 0, &join), "STATUS FORMING epoch 1027 wid 0");
 	rig_close(&rig);
 }
 
@@ -340,10 +310,10 @@ static void agg_join__nothing_is_served_right_after_start(void **state)
 	(void)state;
 	rig_open(&rig, NULL);
 	rig.now.now_ns -= (RIG_NOW_MS - RIG_BOOT_MS - 2) * UINT64_C(1000000) + 1;
-	assert_string_equal(join_usual(&rig, 0, 2), "too_early");
+	assert_string_equal(rig_join_usual(&rig, 0, 2), "too_early");
 	assert_int_equal(rig_count(&rig, COUNTER_too_early), 1);
 	rig.now.now_ns++;
-	rig_assert_counter(join_usual(&rig, 0, 2), "join");
+	rig_assert_counter(rig_join_usual(&rig, 0, 2), "join");
 	rig_close(&rig);
 }
 
@@ -354,12 +324,12 @@ static void agg_join__one_epoch_a_millisecond(void **state)
 
 	(void)state;
 	rig_open(&rig, NULL);
-	join_usual(&rig, 0, 2);
+	rig_join_usual(&rig, 0, 2);
 	join = rig_join_of(&rig, 1, 2);
 	snprintf(join.name, sizeof(join.name), "other");
 	assert_string_equal(rig_join(&rig, 1, &join), "too_early");
 	rig_wait(&rig, 1);
-	assert_non_null(strstr(rig_join(&rig, 1, &join), "STATUS FORMING epoch 1011"));
+	has(rig_join(&rig, 1, &join), "STATUS FORMING epoch 1011");
 	assert_int_equal(pipe_job(rig.pipe, 1)->handle, 1011);
 	rig_close(&rig);
 }
@@ -371,8 +341,8 @@ static void agg_join__unlike_worlds_are_named_to_both_sides(void **state)
 
 	(void)state;
 	rig_open(&rig, NULL);
-	join_usual(&rig, 0, 2);
-	join_usual(&rig, 0, 2);
+	rig_join_usual(&rig, 0, 2);
+	rig_join_usual(&rig, 0, 2);
 	join = rig_join_of(&rig, 1, 3);
 	rig_wait(&rig, 2);
 	assert_string_equal(
@@ -406,8 +376,7 @@ static void agg_join__unlike_world_is_refused_while_running(void **state)
 	const char *said;
 
 	(void)state;
-	rig_open(&rig, NULL);
-	rig_form(&rig, 2);
+	rig_open_job(&rig, 2);
 	join = rig_join_of(&rig, 1, 3);
 	join.port = 50000;
 	assert_string_equal(
@@ -416,10 +385,10 @@ static void agg_join__unlike_world_is_refused_while_running(void **state)
 		"2 3 len 256 > 0a000002:50000");
 	rig_wait(&rig, MINUTE - 1);
 	said = rig_join(&rig, 1, &join);
-	assert_non_null(strstr(said, "STATUS REFUSED"));
+	has(said, "STATUS REFUSED");
 	/* Should their processes be gone, the network now has something to say so. */
-	assert_non_null(strstr(said, "STATUS RUNNING epoch 1010 wid 0 inc 100"));
-	assert_non_null(strstr(said, "STATUS RUNNING epoch 1010 wid 1 inc 101"));
+	has(said, "STATUS RUNNING epoch 1010 wid 0 inc 100");
+	has(said, "STATUS RUNNING epoch 1010 wid 1 inc 101");
 	rig_wait(&rig, 1);
 	join.base = 5;
 	assert_string_equal(
@@ -434,14 +403,11 @@ static void agg_join__unlike_world_is_refused_while_running(void **state)
 static void agg_join__job_that_somebody_left_gives_way(void **state)
 {
 	struct rig rig;
-	struct wire_msg leave;
 	struct wire_join join;
 
 	(void)state;
-	rig_open(&rig, NULL);
-	rig_form(&rig, 2);
-	leave = rig_msg(&rig, WIRE_LEAVE, 0, WIRE_PAD);
-	rig_send_msg(&rig, &leave);
+	rig_open_job(&rig, 2);
+	rig_leave(&rig, 0);
 	join = rig_join_of(&rig, 2, 3);
 	rig_wait(&rig, 1001);
 	assert_string_equal(
@@ -478,7 +444,7 @@ static void agg_join__chunks_asked_for_must_agree(void **state)
 		const char *text;
 
 		rig_open(&rig, NULL);
-		join_usual(&rig, 0, 2);
+		rig_join_usual(&rig, 0, 2);
 		join = rig_join_of(&rig, 0, 2);
 		join.p = cases[i].p_first;
 		join.flags = cases[i].fixed_first ? WIRE_JOB_CHUNK_FIXED : 0;
@@ -488,10 +454,9 @@ static void agg_join__chunks_asked_for_must_agree(void **state)
 		join.flags = cases[i].fixed_second ? WIRE_JOB_CHUNK_FIXED : 0;
 		text = rig_join(&rig, 1, &join);
 		if (cases[i].refusal)
-			assert_non_null(strstr(text, cases[i].refusal));
+			has(text, cases[i].refusal);
 		else
-			assert_non_null(
-				strstr(text, "STATUS RUNNING epoch 1010 wid 1 inc 101 P 128"));
+			has(text, "STATUS RUNNING epoch 1010 wid 1 inc 101 P 128");
 		rig_close(&rig);
 	}
 }
@@ -529,9 +494,8 @@ static void agg_join__check_must_agree(void **state)
 			join.flags = wid == first ? WIRE_JOB_CHECK : 0;
 			text = rig_join(&rig, wid, &join);
 			if (wid == 1)
-				assert_non_null(
-					strstr(text, first ? "cause 8 a 0 b 1 field 3: 0 2"
-							   : "cause 8 a 0 b 1 field 3: 2 0"));
+				has(text, first ? "cause 8 a 0 b 1 field 3: 0 2"
+						: "cause 8 a 0 b 1 field 3: 2 0");
 		}
 		assert_false(pipe_job(rig.pipe, 0)->running);
 		rig_close(&rig);
@@ -550,21 +514,17 @@ static void agg_join__chunk_with_check_must_fit_the_switch(void **state)
 	rig_open(&rig, &params);
 	join = rig_join_of(&rig, 0, 1);
 	join.flags = WIRE_JOB_CHECK | WIRE_JOB_CHUNK_FIXED;
-	assert_non_null(strstr(rig_join(&rig, 0, &join), "field 2: 128 256 len 256 crc > w0"));
+	has(rig_join(&rig, 0, &join), "field 2: 128 256 len 256 crc > w0");
 	assert_null(pipe_job(rig.pipe, 0));
 	join.flags = WIRE_JOB_CHECK;
 	rig_join(&rig, 0, &join);
 	join = rig_join_of(&rig, 0, 1);
 	join.flags = WIRE_JOB_CHECK;
-	assert_non_null(
-		strstr(rig_join(&rig, 0, &join), "STATUS RUNNING epoch 1010 wid 0 inc 100 P 128"));
+	has(rig_join(&rig, 0, &join), "STATUS RUNNING epoch 1010 wid 0 inc 100 P 128");
 	rig_close(&rig);
 	rig_open(&rig, &params);
-	join = rig_join_of(&rig, 0, 1);
-	rig_join(&rig, 0, &join);
-	join = rig_join_of(&rig, 0, 1);
-	assert_non_null(
-		strstr(rig_join(&rig, 0, &join), "STATUS RUNNING epoch 1010 wid 0 inc 100 P 256"));
+	rig_join_usual(&rig, 0, 1);
+	has(rig_join_usual(&rig, 0, 1), "STATUS RUNNING epoch 1010 wid 0 inc 100 P 256");
 	rig_close(&rig);
 }
 
@@ -609,9 +569,8 @@ static void agg_join__part_of_a_world_is_refused(void **state)
 		rig_wait(&rig, 1);
 		join = rig_join_of(&rig, 1, 4);
 		join.ranges[0] = parts[i];
-		assert_non_null(strstr(rig_join(&rig, 1, &join),
-				       "STATUS REFUSED epoch 0 wid 1 cause 8 "
-				       "b 1 field 6: 4"));
+		has(rig_join(&rig, 1, &join),
+		    "STATUS REFUSED epoch 0 wid 1 cause 8 b 1 field 6: 4");
 	}
 	join = rig_join_of(&rig, 2, 4);
 	join.nr_ranges = 2;
@@ -621,7 +580,7 @@ static void agg_join__part_of_a_world_is_refused(void **state)
 		"join | STATUS REFUSED epoch 0 wid 2 cause 8 b 2 field 6: 4 2 len 256 > w2");
 	join.nr_ranges = 0;
 	rig_wait(&rig, 1);
-	assert_non_null(strstr(rig_join(&rig, 2, &join), "STATUS FORMING"));
+	has(rig_join(&rig, 2, &join), "STATUS FORMING");
 	rig_close(&rig);
 }
 
@@ -645,7 +604,7 @@ static void agg_join__fewer_slots_than_wanted(void **state)
 	assert_int_equal(pipe_job(rig.pipe, 0)->slots, 2);
 	rig_close(&rig);
 	rig_open(&rig, &params);
-	join_usual(&rig, 0, 1);
+	rig_join_usual(&rig, 0, 1);
 	join = rig_join_of(&rig, 0, 1);
 	join.p = 128;
 	join.slots = 100;
@@ -697,9 +656,8 @@ static void agg_join__ports_must_be_the_senders_own(void **state)
 	flow.udp_port = (uint16_t)(join.port - 1);
 	assert_string_equal(rig_send(&rig, &flow, len), "spoofed");
 	flow.udp_port = (uint16_t)(join.port + RIG_PORTS - 1);
-	assert_non_null(strstr(rig_send(&rig, &flow, len),
-			       "STATUS FORMING epoch 1010 wid 0 missing "
-			       "0-1 len 256 > w0+1"));
+	has(rig_send(&rig, &flow, len),
+	    "STATUS FORMING epoch 1010 wid 0 missing 0-1 len 256 > w0+1");
 	rig_close(&rig);
 }
 
@@ -720,14 +678,14 @@ static void agg_join__strict_ports_include_port_and_mac(void **state)
 	len = (uint32_t)wire_join_build(rig.buf, 1, &join);
 	flow = rig_flow(1);
 	flow.mac[5] ^= 1;
-	assert_non_null(strstr(rig_send(&rig, &flow, len), "STATUS REFUSED"));
+	has(rig_send(&rig, &flow, len), "STATUS REFUSED");
 	rig_wait(&rig, 1);
 	flow = rig_flow(1);
 	flow.port++;
-	assert_non_null(strstr(rig_send(&rig, &flow, len), "STATUS REFUSED"));
+	has(rig_send(&rig, &flow, len), "STATUS REFUSED");
 	rig_wait(&rig, 1);
 	flow = rig_flow(1);
-	assert_non_null(strstr(rig_send(&rig, &flow, len), "STATUS FORMING"));
+	has(rig_send(&rig, &flow, len), "STATUS FORMING");
 	rig_close(&rig);
 }
 

@@ -21,7 +21,6 @@ static const char *leaf_empty(struct rig *rig, unsigned wid)
 
 static void agg_up__asks_until_all_members_are_here(void **state)
 {
-	struct wire_status status = leaf_status(WIRE_FORMING);
 	struct rig rig;
 	struct wire_join join;
 
@@ -35,7 +34,7 @@ static void agg_up__asks_until_all_members_are_here(void **state)
 	has_not(rig_join(&rig, FIRST, &join), "UP");
 	rig_wait(&rig, 1);
 	has(rig_join(&rig, FIRST, &join), "UP ASK");
-	assert_string_equal(leaf_told(&rig, EPOCH, &status),
+	assert_string_equal(leaf_told_usual(&rig, EPOCH, WIRE_FORMING),
 			    "up_status | STATUS FORMING epoch 2000 wid 4 inc 104 missing 0-2 len "
 			    "160 > w4");
 	rig_close(&rig);
@@ -43,15 +42,13 @@ static void agg_up__asks_until_all_members_are_here(void **state)
 
 static void agg_up__joins_with_the_least_of_its_members(void **state)
 {
-	struct wire_status status = leaf_status(WIRE_FORMING);
 	struct rig rig;
 	struct wire_join join;
 
 	(void)state;
 	leaf_open(&rig);
-	join = leaf_join(&rig, FIRST);
-	rig_join(&rig, FIRST, &join);
-	leaf_told(&rig, EPOCH, &status);
+	leaf_join_usual(&rig, FIRST);
+	leaf_told_usual(&rig, EPOCH, WIRE_FORMING);
 	for (unsigned i = 0; i < NR; i++) {
 		join = leaf_join(&rig, FIRST + i);
 		join.nr_ranges = 3;
@@ -79,8 +76,7 @@ static void agg_up__runs_what_the_parent_agreed_on(void **state)
 	const char *text;
 
 	(void)state;
-	leaf_open(&rig);
-	leaf_complete(&rig);
+	leaf_open_complete(&rig);
 	status.p = 128;
 	status.slots = 2;
 	text = leaf_told(&rig, EPOCH, &status);
@@ -97,8 +93,7 @@ static void agg_up__does_not_run_what_it_did_not_join(void **state)
 	struct rig rig;
 
 	(void)state;
-	leaf_open(&rig);
-	leaf_complete(&rig);
+	leaf_open_complete(&rig);
 	status = leaf_status(WIRE_RUNNING);
 	status.inc = INC + 5;
 	assert_string_equal(leaf_told(&rig, EPOCH, &status), end);
@@ -107,26 +102,22 @@ static void agg_up__does_not_run_what_it_did_not_join(void **state)
 	assert_string_equal(leaf_told(&rig, EPOCH, &status), end);
 	assert_false(pipe_job(rig.pipe, 0)->running);
 	/* An epoch that runs before any member has joined it. */
-	status = leaf_status(WIRE_RUNNING);
-	has(leaf_told(&rig, EPOCH + 1, &status), "UP END job 7 epoch 2001 wid 4 cause 1 a 4");
+	has(leaf_told_usual(&rig, EPOCH + 1, WIRE_RUNNING),
+	    "UP END job 7 epoch 2001 wid 4 cause 1 a 4");
 	/* An older one. */
-	assert_string_equal(leaf_told(&rig, EPOCH, &status), "up_status");
+	assert_string_equal(leaf_told_usual(&rig, EPOCH, WIRE_RUNNING), "up_status");
 	rig_close(&rig);
 }
 
 /* It left after this switch had joined with it: a sum of the others would lack its part. */
 static void agg_up__does_not_run_without_a_member(void **state)
 {
-	struct wire_status status = leaf_status(WIRE_RUNNING);
-	struct wire_msg msg;
 	struct rig rig;
 
 	(void)state;
-	leaf_open(&rig);
-	leaf_complete(&rig);
-	msg = rig_msg(&rig, WIRE_LEAVE, FIRST + 1, WIRE_PAD);
-	rig_send_msg(&rig, &msg);
-	has(leaf_told(&rig, EPOCH, &status), "UP END job 7 epoch 2000");
+	leaf_open_complete(&rig);
+	rig_leave(&rig, FIRST + 1);
+	has(leaf_told_usual(&rig, EPOCH, WIRE_RUNNING), "UP END job 7 epoch 2000");
 	assert_false(pipe_job(rig.pipe, 0)->running);
 	rig_close(&rig);
 }
@@ -134,18 +125,14 @@ static void agg_up__does_not_run_without_a_member(void **state)
 /* Should it be so late that the epoch runs when it comes, it must not be a leaving of that. */
 static void agg_up__leaves_no_epoch_that_is_being_formed(void **state)
 {
-	struct wire_status status = leaf_status(WIRE_FORMING);
-	struct wire_join join;
 	struct wire_msg msg;
 	struct rig rig;
 
 	(void)state;
 	leaf_open(&rig);
-	join = leaf_join(&rig, 5);
-	rig_join(&rig, 5, &join);
-	leaf_told(&rig, EPOCH, &status);
-	join.base = EPOCH - 1;
-	rig_join(&rig, 5, &join);
+	leaf_join_usual(&rig, 5);
+	leaf_told_usual(&rig, EPOCH, WIRE_FORMING);
+	leaf_join_usual(&rig, 5);
 	msg = rig_msg(&rig, WIRE_LEAVE, 5, WIRE_PAD);
 	msg.epoch = 0;
 	has(rig_send_msg(&rig, &msg), "UP LEAVE job 7 epoch 0 wid 4");
@@ -347,22 +334,17 @@ static void agg_up__leaving(void **state)
 
 static void agg_up__a_later_job_has_another_incarnation(void **state)
 {
-	struct wire_status status = leaf_status(WIRE_UNKNOWN);
-	struct wire_msg msg;
 	struct rig rig;
 
 	(void)state;
 	leaf_form(&rig);
-	for (unsigned wid = FIRST; wid < FIRST + NR; wid++) {
-		msg = rig_msg(&rig, WIRE_LEAVE, wid, WIRE_PAD);
-		rig_send_msg(&rig, &msg);
-	}
-	has(leaf_told(&rig, EPOCH, &status), "wid 5 cause 4 a 5");
+	for (unsigned wid = FIRST; wid < FIRST + NR; wid++)
+		rig_leave(&rig, wid);
+	has(leaf_told_usual(&rig, EPOCH, WIRE_UNKNOWN), "wid 5 cause 4 a 5");
 	assert_null(pipe_job(rig.pipe, 0));
 	leaf_complete(&rig);
 	/* The parent's epoch may still be the old job's: it must not run here again. */
-	status = leaf_status(WIRE_RUNNING);
-	has(leaf_told(&rig, EPOCH, &status), "UP END job 7 epoch 2000");
+	has(leaf_told_usual(&rig, EPOCH, WIRE_RUNNING), "UP END job 7 epoch 2000");
 	assert_false(pipe_job(rig.pipe, 0)->running);
 	rig_close(&rig);
 }
@@ -370,19 +352,18 @@ static void agg_up__a_later_job_has_another_incarnation(void **state)
 /* The members hear of it as from a switch that was restarted, and what they say then begins anew. */
 static void agg_up__the_parent_has_forgotten(void **state)
 {
-	struct wire_status status = leaf_status(WIRE_UNKNOWN);
 	struct wire_join join;
 	struct rig rig;
 
 	(void)state;
 	leaf_form(&rig);
-	assert_string_equal(leaf_told(&rig, EPOCH - 1, &status), "up_status");
-	assert_string_equal(leaf_told(&rig, EPOCH, &status),
+	assert_string_equal(leaf_told_usual(&rig, EPOCH - 1, WIRE_UNKNOWN), "up_status");
+	assert_string_equal(leaf_told_usual(&rig, EPOCH, WIRE_UNKNOWN),
 			    "up_status | STATUS UNKNOWN epoch 2000 wid 4 len 32 > w4 | "
 			    "STATUS UNKNOWN epoch 2000 wid 5 len 32 > w5 | "
 			    "STATUS UNKNOWN epoch 2000 wid 6 len 32 > w6");
 	assert_null(pipe_job(rig.pipe, 0));
-	assert_string_equal(leaf_told(&rig, EPOCH, &status), "up_status");
+	assert_string_equal(leaf_told_usual(&rig, EPOCH, WIRE_UNKNOWN), "up_status");
 	join = leaf_join(&rig, 5);
 	join.base = EPOCH;
 	has(rig_join(&rig, 5, &join), "UP ASK wid 4 ranks 3 ");
@@ -394,16 +375,14 @@ static void agg_up__the_parent_has_forgotten(void **state)
 /* Nothing runs yet: whoever is here goes on as soon as the parent has the job again. */
 static void agg_up__the_parent_has_forgotten_what_it_forms(void **state)
 {
-	struct wire_status status = leaf_status(WIRE_UNKNOWN);
 	struct rig rig;
 
 	(void)state;
-	leaf_open(&rig);
-	leaf_complete(&rig);
-	assert_string_equal(leaf_told(&rig, EPOCH, &status),
+	leaf_open_complete(&rig);
+	assert_string_equal(leaf_told_usual(&rig, EPOCH, WIRE_UNKNOWN),
 			    "up_status | UP ASK wid 4 ranks 3 inc 900 base 1999 P 256 S 4 world 16");
-	status = leaf_status(WIRE_FORMING);
-	has(leaf_told(&rig, EPOCH + 9, &status), "STATUS FORMING epoch 2009 wid 6 inc 106");
+	has(leaf_told_usual(&rig, EPOCH + 9, WIRE_FORMING),
+	    "STATUS FORMING epoch 2009 wid 6 inc 106");
 	rig_close(&rig);
 }
 
@@ -419,12 +398,12 @@ static void agg_up__a_late_join_hides_nothing_and_ends_nothing(void **state)
 
 	(void)state;
 	leaf_open(&rig);
-	join = leaf_join(&rig, 5);
-	rig_join(&rig, 5, &join);
+	leaf_join_usual(&rig, 5);
 	status.inc = INC + 77;
 	has(leaf_told(&rig, EPOCH, &status), "UP END job 7 epoch 2000 wid 4 UNKNOWN cause 1 a 4");
 	has_not(leaf_told(&rig, EPOCH, &status), "UP END");
 	/* Who knows the epoch and wants another does end it. */
+	join = leaf_join(&rig, 5);
 	join.base = EPOCH;
 	rig_wait(&rig, 2);
 	has(rig_join(&rig, 5, &join), "UP END job 7 epoch 2000 wid 4 cause 1 a 5");
@@ -434,7 +413,6 @@ static void agg_up__a_late_join_hides_nothing_and_ends_nothing(void **state)
 /* The job has other ranks here now than those that the parent knows it with. */
 static void agg_up__the_parent_runs_it_with_other_ranks(void **state)
 {
-	struct wire_status status = leaf_status(WIRE_RUNNING);
 	struct wire_join join;
 	struct rig rig;
 
@@ -443,7 +421,7 @@ static void agg_up__the_parent_runs_it_with_other_ranks(void **state)
 	join = leaf_join(&rig, 5);
 	join.ranges[0] = (struct wire_range){ FIRST + 1, NR };
 	rig_join(&rig, 5, &join);
-	assert_string_equal(leaf_told(&rig, EPOCH, &status),
+	assert_string_equal(leaf_told_usual(&rig, EPOCH, WIRE_RUNNING),
 			    "up_status | UP END job 7 epoch 2000 wid 4 UNKNOWN cause 1 a 4");
 	rig_close(&rig);
 }
@@ -483,8 +461,7 @@ static void agg_up__a_refusal_by_a_parent_that_was_restarted(void **state)
 	has(said, "STATUS FORMING epoch 2009 wid 5");
 	assert_false(pipe_job(rig.pipe, 0)->running);
 	rig_close(&rig);
-	leaf_open(&rig);
-	leaf_complete(&rig);
+	leaf_open_complete(&rig);
 	said = leaf_told(&rig, 0, &status);
 	has(said, "STATUS REFUSED epoch 2000 wid 4");
 	has(said, "STATUS REFUSED epoch 2000 wid 6");
@@ -524,8 +501,7 @@ static void agg_up__a_refusal_reaches_all_members(void **state)
 	const char *text;
 
 	(void)state;
-	leaf_open(&rig);
-	leaf_complete(&rig);
+	leaf_open_complete(&rig);
 	status.cause = WIRE_CAUSE_PARAMETERS;
 	status.field = WIRE_FIELD_CHUNK;
 	status.wid_a = 9;
@@ -545,8 +521,7 @@ static void agg_up__a_disagreement_elsewhere_reaches_all_members(void **state)
 	struct rig rig;
 
 	(void)state;
-	leaf_open(&rig);
-	leaf_complete(&rig);
+	leaf_open_complete(&rig);
 	status.cause = WIRE_CAUSE_PARAMETERS;
 	status.field = WIRE_FIELD_WORLD;
 	status.wid_a = 4;
@@ -563,7 +538,6 @@ static void agg_up__a_disagreement_elsewhere_reaches_all_members(void **state)
 /* The parent asks for a sign of life: whoever is silent here is asked in turn. */
 static void agg_up__asks_silent_members_when_asked(void **state)
 {
-	struct wire_status status = leaf_status(WIRE_RUNNING);
 	struct rig rig;
 	const char *text;
 
@@ -571,11 +545,11 @@ static void agg_up__asks_silent_members_when_asked(void **state)
 	leaf_form(&rig);
 	rig_wait(&rig, 300);
 	rig_data(&rig, 5, 0, 0);
-	text = leaf_told(&rig, EPOCH, &status);
+	text = leaf_told_usual(&rig, EPOCH, WIRE_RUNNING);
 	has(text, "STATUS RUNNING epoch 2000 wid 4 inc 104");
 	has(text, "STATUS RUNNING epoch 2000 wid 6 inc 106");
 	has_not(text, "wid 5");
-	has_not(leaf_told(&rig, EPOCH, &status), "STATUS");
+	has_not(leaf_told_usual(&rig, EPOCH, WIRE_RUNNING), "STATUS");
 	rig_close(&rig);
 }
 
@@ -623,8 +597,7 @@ static void agg_up__members_mean_the_same_tree(void **state)
 	struct rig rig;
 
 	(void)state;
-	leaf_open(&rig);
-	leaf_complete(&rig);
+	leaf_open_complete(&rig);
 	join = leaf_join(&rig, 5);
 	join.nr_ranges = 2;
 	join.ranges[1] = (struct wire_range){ 0, 8 };
@@ -644,15 +617,13 @@ static void agg_up__members_mean_the_same_tree(void **state)
 static void agg_up__the_parents_clock_is_ahead(void **state)
 {
 	const uint64_t epoch = RIG_NOW_MS + 10 * AGG_AHEAD_MS;
-	struct wire_status status = leaf_status(WIRE_FORMING);
 	struct wire_join join;
 	struct rig rig;
 
 	(void)state;
 	leaf_open(&rig);
-	join = leaf_join(&rig, FIRST);
-	rig_join(&rig, FIRST, &join);
-	leaf_told(&rig, epoch, &status);
+	leaf_join_usual(&rig, FIRST);
+	leaf_told_usual(&rig, epoch, WIRE_FORMING);
 	for (unsigned wid = FIRST; wid < FIRST + NR; wid++) {
 		join = leaf_join(&rig, wid);
 		assert_int_equal(join.base, epoch - 1);
@@ -668,19 +639,15 @@ static void agg_up__the_last_that_waits_is_gone(void **state)
 {
 	struct rig rig;
 	const struct flow flow = rig_flow(FIRST);
-	struct wire_join join;
-	struct wire_status status = leaf_status(WIRE_FORMING);
 	struct wire_msg msg;
 	uint8_t buf[WIRE_MSG_MAX];
 	struct flow to;
 
 	(void)state;
 	leaf_open(&rig);
-	join = leaf_join(&rig, FIRST);
-	rig_join(&rig, FIRST, &join);
-	leaf_told(&rig, EPOCH, &status);
-	join = leaf_join(&rig, FIRST);
-	rig_join(&rig, FIRST, &join);
+	leaf_join_usual(&rig, FIRST);
+	leaf_told_usual(&rig, EPOCH, WIRE_FORMING);
+	leaf_join_usual(&rig, FIRST);
 	rig_wait(&rig, 2);
 	assert_int_equal(pipe_gone(rig.pipe, &flow, &rig.now), COUNTER_gone);
 	rig.nr_sent++;
@@ -689,9 +656,9 @@ static void agg_up__the_last_that_waits_is_gone(void **state)
 	assert_int_equal(msg.type, WIRE_LEAVE);
 	assert_true(msg.job == PARENT_JOB && msg.epoch == 0 && msg.wid == FIRST);
 	assert_int_equal(pipe_output(rig.pipe, &to, buf), 0);
-	status = leaf_status(WIRE_RUNNING);
 	rig_wait(&rig, 1000);
-	has(leaf_told(&rig, EPOCH, &status), "UP END job 7 epoch 2000 wid 4 UNKNOWN cause 1 a 4");
+	has(leaf_told_usual(&rig, EPOCH, WIRE_RUNNING),
+	    "UP END job 7 epoch 2000 wid 4 UNKNOWN cause 1 a 4");
 	rig_close(&rig);
 }
 

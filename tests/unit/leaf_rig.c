@@ -28,6 +28,13 @@ struct wire_join leaf_join(const struct rig *rig, unsigned wid)
 	return join;
 }
 
+const char *leaf_join_usual(struct rig *rig, unsigned wid)
+{
+	const struct wire_join join = leaf_join(rig, wid);
+
+	return rig_join(rig, wid, &join);
+}
+
 struct wire_status leaf_status(enum wire_state state)
 {
 	return (struct wire_status){
@@ -56,27 +63,33 @@ const char *leaf_told(struct rig *rig, uint64_t epoch, const struct wire_status 
 	return rig_send(rig, &parent, len);
 }
 
+const char *leaf_told_usual(struct rig *rig, uint64_t epoch, enum wire_state state)
+{
+	const struct wire_status status = leaf_status(state);
+
+	return leaf_told(rig, epoch, &status);
+}
+
 void leaf_complete(struct rig *rig)
 {
-	struct wire_status status = leaf_status(WIRE_FORMING);
-	struct wire_join join = leaf_join(rig, FIRST);
-
-	rig_join(rig, FIRST, &join);
-	leaf_told(rig, EPOCH, &status);
+	leaf_join_usual(rig, FIRST);
+	leaf_told_usual(rig, EPOCH, WIRE_FORMING);
 	for (unsigned wid = FIRST; wid < FIRST + NR; wid++) {
-		join = leaf_join(rig, wid);
-		rig_join(rig, wid, &join);
+		leaf_join_usual(rig, wid);
 		rig_wait(rig, 2);
 	}
 }
 
-void leaf_form(struct rig *rig)
+void leaf_open_complete(struct rig *rig)
 {
-	struct wire_status status = leaf_status(WIRE_RUNNING);
-
 	leaf_open(rig);
 	leaf_complete(rig);
-	leaf_told(rig, EPOCH, &status);
+}
+
+void leaf_form(struct rig *rig)
+{
+	leaf_open_complete(rig);
+	leaf_told_usual(rig, EPOCH, WIRE_RUNNING);
 	assert_true(pipe_job(rig->pipe, 0)->running);
 	rig_wait(rig, 20);
 }

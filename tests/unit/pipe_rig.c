@@ -300,6 +300,22 @@ const char *rig_join(struct rig *rig, unsigned wid, const struct wire_join *join
 	return rig_send(rig, &flow, len);
 }
 
+const char *rig_join_usual(struct rig *rig, unsigned wid, unsigned world)
+{
+	const struct wire_join join = rig_join_of(rig, wid, world);
+
+	return rig_join(rig, wid, &join);
+}
+
+struct wire_join rig_rival_of(const struct rig *rig, unsigned wid, unsigned world)
+{
+	struct wire_join join = rig_join_of(rig, wid, world);
+
+	join.inc = 777;
+	join.port = 50000;
+	return join;
+}
+
 static const struct job *rig_form_with(struct rig *rig, unsigned world, uint16_t flags)
 {
 	const struct job *job;
@@ -322,6 +338,12 @@ static const struct job *rig_form_with(struct rig *rig, unsigned world, uint16_t
 const struct job *rig_form(struct rig *rig, unsigned world)
 {
 	return rig_form_with(rig, world, 0);
+}
+
+void rig_open_job(struct rig *rig, unsigned world)
+{
+	rig_open(rig, NULL);
+	rig_form(rig, world);
 }
 
 const struct job *rig_form_checked(struct rig *rig, unsigned world)
@@ -366,6 +388,13 @@ const char *rig_send_msg(struct rig *rig, const struct wire_msg *msg)
 	struct flow flow = rig_flow(msg->wid);
 
 	return rig_send_from(rig, &flow, msg);
+}
+
+const char *rig_leave(struct rig *rig, unsigned wid)
+{
+	const struct wire_msg msg = rig_msg(rig, WIRE_LEAVE, wid, WIRE_PAD);
+
+	return rig_send_msg(rig, &msg);
 }
 
 uint32_t rig_element(unsigned wid, uint32_t round, unsigned i)

@@ -41,6 +41,8 @@ struct rig {
 /* Room for 4 jobs and 200 slots of RIG_P. */
 struct pipe_params rig_params(void);
 void rig_open(struct rig *rig, const struct pipe_params *params);
+/* A usual one, with the usual job of so many ranks. */
+void rig_open_job(struct rig *rig, unsigned world);
 void rig_close(struct rig *rig);
 /* Both clocks go on. */
 void rig_wait(struct rig *rig, uint64_t ms);
@@ -53,6 +55,9 @@ const char *rig_send(struct rig *rig, const struct flow *flow, uint32_t len);
 /* What a JOIN of this rank usually says: inc 100 + wid, base as the job named "job" needs it. */
 struct wire_join rig_join_of(const struct rig *rig, unsigned wid, unsigned world);
 const char *rig_join(struct rig *rig, unsigned wid, const struct wire_join *join);
+const char *rig_join_usual(struct rig *rig, unsigned wid, unsigned world);
+/* The same of another process, at another port: inc 777. */
+struct wire_join rig_rival_of(const struct rig *rig, unsigned wid, unsigned world);
 /* The job "job" with all its ranks, running; a millisecond later. */
 const struct job *rig_form(struct rig *rig, unsigned world);
 /* The same with CHECK. */
@@ -65,6 +70,7 @@ struct wire_msg rig_msg(const struct rig *rig, enum wire_type type, unsigned wid
 /* Sealed if the message says so, as rig_msg() does for a job with CHECK. */
 const char *rig_send_msg(struct rig *rig, const struct wire_msg *msg);
 const char *rig_send_from(struct rig *rig, const struct flow *flow, const struct wire_msg *msg);
+const char *rig_leave(struct rig *rig, unsigned wid);
 /* 128 bytes of ADD32 into a data slot, element i = rig_element(wid, round, i). */
 const char *rig_data(struct rig *rig, unsigned wid, unsigned slot, uint32_t round);
 uint32_t rig_element(unsigned wid, uint32_t round, unsigned i);
