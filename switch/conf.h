@@ -35,7 +35,7 @@ struct conf {
 	uint32_t log_level; /* enum log_level */
 	int ready_fd;	    /* -1: none */
 	int ctl_fd;	    /* likewise */
-	bool strict_ports, spin, huge, help, version;
+	bool loose_ports, spin, huge, help, version;
 	const char *add, *pcap_dir, *totals, *file_prefix; /* NULL: not given; of argv */
 	const char *ctl; /* path, name or "none"; NULL: not given */
 	struct port_spec ports[PORT_MAX];

@@ -76,8 +76,8 @@ static void ingress_claim(struct lcore *lcore, const struct lcore_port *p, const
 	lcore->claim_ns = lcore->now.now_ns;
 	inet_ntop(AF_INET, &ip, text, sizeof(text));
 	log_line(LOG_WARN,
-		 "port %u: %02x:%02x:%02x:%02x:%02x:%02x says by ARP that it has the switch's own "
-		 "address %s: dropped; give one of them another address",
+		 "port %u: %02x:%02x:%02x:%02x:%02x:%02x sends as if it had the switch's own address %s: "
+		 "dropped; give one of them another address",
 		 p->port.spec.number, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5], text);
 }
 
@@ -108,6 +108,7 @@ static void ingress_frame(struct lcore *lcore, struct lcore_port *p, struct pkt 
 		pkt->flow.ip = in.frame.ip_src;
 		pkt->flow.udp_port = in.frame.port_src;
 		memcpy(pkt->flow.mac, in.frame.src, FRAME_MAC);
+		parent_hear(lcore, &pkt->flow);
 		ingress_local(local, pkt, in.frame.payload, in.frame.len);
 		return;
 	case FWD_GONE:
@@ -129,7 +130,7 @@ static void ingress_frame(struct lcore *lcore, struct lcore_port *p, struct pkt 
 	case FWD_DROP:
 		if (in.counter == COUNTER_frame_long)
 			ingress_too_long(p, pkt);
-		else if (in.counter == COUNTER_arp_claim)
+		else if (in.counter == COUNTER_claimed)
 			ingress_claim(lcore, p, pkt);
 		pkt_put(pkt);
 		return;

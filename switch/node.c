@@ -173,7 +173,7 @@ static int node_pipe(struct node *node, struct port_error *err)
 		.values_bytes = conf->memory,
 		.p_max = node_p_max(lcore, 0),
 		.p_check = node_p_max(lcore, WIRE_CRC),
-		.strict_ports = conf->strict_ports,
+		.strict_ports = !conf->loose_ports,
 		.add = conf->add,
 	};
 	void *mem;

@@ -8,9 +8,11 @@
 #include "proto/wire.h"
 #include "switch/egress.h"
 #include "switch/lcore.h"
+#include "switch/log.h"
 
 #define PARENT_ASK_NS UINT64_C(200000000)
 #define PARENT_AGAIN_NS UINT64_C(10000000000)
+#define PARENT_SILENT_NS UINT64_C(1000000000)
 
 enum {
 	PARENT_TYPE = 12, /* offsets in a frame: ethertype, ARP's sender */
@@ -51,7 +53,8 @@ void parent_tick(struct lcore *lcore)
 
 	if (!parent->asks || lcore->now.now_ns < parent->next_ns)
 		return;
-	parent->next_ns = lcore->now.now_ns + (found ? PARENT_AGAIN_NS : PARENT_ASK_NS);
+	parent->next_ns =
+		lcore->now.now_ns + (found && !parent->doubt_ns ? PARENT_AGAIN_NS : PARENT_ASK_NS);
 	parent_ask(lcore);
 }
 
@@ -60,6 +63,59 @@ static bool parent_is_arp(const struct pkt *pkt)
 {
 	return pkt->len >= FRAME_ETH + FRAME_ARP &&
 	       wire_get16(pkt->data + PARENT_TYPE) == FRAME_TYPE_ARP;
+}
+
+static bool parent_is_there(const struct parent *parent, const struct flow *flow)
+{
+	return parent->flow.port == flow->port &&
+	       memcmp(parent->flow.mac, flow->mac, FRAME_MAC) == 0;
+}
+
+void parent_hear(struct lcore *lcore, const struct flow *flow)
+{
+	struct parent *parent = &lcore->parent;
+
+	if (!parent->asks || flow->ip != parent->flow.ip || !parent_is_there(parent, flow))
+		return;
+	parent->heard_ns = lcore->now.now_ns;
+	parent->doubt_ns = 0;
+}
+
+/* By mistake, or to get what the leaf sends: said once in a while. */
+static void parent_warn(struct lcore *lcore, const struct flow *flow)
+{
+	const uint64_t now_ns = lcore->now.now_ns;
+	const uint8_t *mac = flow->mac;
+
+	if (lcore->parent.told_ns && now_ns - lcore->parent.told_ns < PARENT_AGAIN_NS)
+		return;
+	lcore->parent.told_ns = now_ns;
+	log_line(LOG_WARN,
+		 "port %u: %02x:%02x:%02x:%02x:%02x:%02x says by ARP that it has the address of the "
+		 "parent, which answers at port %u: ignored; give one of them another address",
+		 lcore->ports[flow->port].port.spec.number, mac[0], mac[1], mac[2], mac[3], mac[4],
+		 mac[5], lcore->ports[lcore->parent.flow.port].port.spec.number);
+}
+
+/*
+ * Another station has the parent's address: after a cable was moved, or wrongly.  Whether to believe it: only if the
+ * parent is asked for and silent where it was.
+ */
+static bool parent_moves(struct lcore *lcore, const struct flow *flow)
+{
+	struct parent *parent = &lcore->parent;
+	const uint64_t now_ns = lcore->now.now_ns;
+
+	if (now_ns - parent->heard_ns < PARENT_SILENT_NS) {
+		parent_warn(lcore, flow);
+		return false;
+	}
+	if (!parent->doubt_ns || now_ns - parent->doubt_ns > PARENT_SILENT_NS) {
+		parent->doubt_ns = now_ns;
+		parent->next_ns = now_ns;
+		return false;
+	}
+	return now_ns - parent->doubt_ns >= PARENT_ASK_NS;
 }
 
 void parent_learn(struct lcore *lcore, const struct pkt *pkt)
@@ -75,9 +131,14 @@ void parent_learn(struct lcore *lcore, const struct pkt *pkt)
 		return;
 	memcpy(flow.mac, mac, FRAME_MAC);
 	flow.port = pkt->flow.port;
-	if (memcmp(&flow, &parent->flow, sizeof(flow)) == 0)
+	if (parent_is_there(parent, &flow)) {
+		parent_hear(lcore, &flow);
+		return;
+	}
+	if (parent->flow.port != PARENT_NO_PORT && !parent_moves(lcore, &flow))
 		return;
 	parent->flow = flow;
+	parent_hear(lcore, &flow);
 	parent->next_ns = lcore->now.now_ns + PARENT_AGAIN_NS;
 	pipe_set_parent(lcore->pipe, &flow);
 }

@@ -3,7 +3,8 @@
  * parent.h - a leaf's way to its parent: behind which port it is, and at which MAC address.
  *
  * A socket port leaves that to the kernel.  On framed ports an ARP request goes out of all of them
- * until it is answered, and now and then later: cables move.
+ * until it is answered, and now and then later: cables move.  Results are taken from there alone, so another
+ * station that says it has the parent's address is believed only if the parent does not answer any more.
  */
 #ifndef SWITCH_PARENT_H
 #define SWITCH_PARENT_H
@@ -23,6 +24,9 @@ struct parent {
 	bool asks;	   /* by ARP */
 	struct flow flow;  /* port: PARENT_NO_PORT until it is found */
 	uint64_t next_ns;  /* of ARP requests */
+	uint64_t heard_ns; /* a packet came from there */
+	uint64_t doubt_ns; /* since when it is asked for because of another station; 0: it is not */
+	uint64_t told_ns;  /* of such a station */
 	uint64_t nr_early; /* packets for it before it was found: lost */
 };
 
@@ -30,6 +34,8 @@ struct parent {
 void parent_init(struct parent *parent, const struct flow *flow, bool framed);
 /* Asks if it is time to. */
 void parent_tick(struct lcore *lcore);
+/* A frame of the parent's address came in. */
+void parent_hear(struct lcore *lcore, const struct flow *flow);
 /* A frame came in: if it is the parent's answer, or any ARP packet of its own, it tells the way there. */
 void parent_learn(struct lcore *lcore, const struct pkt *pkt);
 

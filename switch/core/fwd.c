@@ -20,6 +20,10 @@ enum {
 	FWD_IP_SRC = 12, /* offsets in an IPv4 header */
 	FWD_IP_DST = 16,
 	FWD_IP_PROTO = 9,
+	FWD_ARP_SPA = 14, /* offset of the sender's address in ARP */
+	FWD_VLAN = 4,
+	FWD_TYPE_VLAN = 0x8100,
+	FWD_TYPE_SERVICE_VLAN = 0x88a8,
 };
 
 /*
@@ -198,6 +202,34 @@ static void fwd_ordinary(struct fwd *fwd, struct fwd_pkt *pkt, uint64_t now_ns)
 	}
 }
 
+/*
+ * The IPv4 address that a frame claims to be from, 0: none.  Passed on, one with the switch's would draw workers away
+ * to whoever sent it, or give them results.  So also of frames that are wrong, or that hosts take in spite of their
+ * tags (802.1Q with VLAN 0).
+ */
+static uint32_t fwd_sender(const uint8_t *data, uint32_t len)
+{
+	uint32_t at = 2 * FRAME_MAC;
+	uint16_t type;
+
+	if (len < FRAME_ETH)
+		return 0;
+	type = wire_get16(data + at);
+	while ((type == FWD_TYPE_VLAN || type == FWD_TYPE_SERVICE_VLAN) &&
+	       len >= at + FWD_VLAN + 2) {
+		at += FWD_VLAN;
+		type = wire_get16(data + at);
+	}
+	at += 2;
+	if (type == FRAME_TYPE_ARP)
+		at += FWD_ARP_SPA;
+	else if (type == FRAME_TYPE_IPV4)
+		at += FWD_IP_SRC;
+	else
+		return 0;
+	return len >= at + 4 ? wire_get32(data + at) : 0;
+}
+
 void fwd_input(struct fwd *fwd, struct fwd_pkt *pkt, uint64_t now_ns)
 {
 	const struct fwd_params *own = &fwd->params;
@@ -220,10 +252,8 @@ void fwd_input(struct fwd *fwd, struct fwd_pkt *pkt, uint64_t now_ns)
 		fwd_end(pkt, FWD_DROP, COUNTER_bad_source);
 		return;
 	}
-	/* Passed on, it would draw the workers away to whoever sent it. */
-	if (serves && error == FRAME_OK && frame->kind == FRAME_IS_ARP &&
-	    frame->ip_src == own->ip) {
-		fwd_end(pkt, FWD_DROP, COUNTER_arp_claim);
+	if (serves && fwd_sender(pkt->data, pkt->len) == own->ip) {
+		fwd_end(pkt, FWD_DROP, COUNTER_claimed);
 		return;
 	}
 	dst = fwd_key(frame->dst);

@@ -124,7 +124,7 @@ static bool pipe_is_parent(const struct agg *agg, const struct agg_in *in)
 {
 	const struct flow *parent = &agg->parent.flow, *flow = &in->pkt->flow;
 
-	return agg->parent.here && flow->ip == parent->ip && flow->udp_port == parent->udp_port;
+	return agg->parent.here && memcmp(flow, parent, sizeof(*flow)) == 0;
 }
 
 static enum counter pipe_input_one(struct pipe *pipe, struct agg_in *in)

@@ -59,7 +59,8 @@ CHECKS = [
     ("agg_talk_test", (SWITCH,)), ("agg_test", (SWITCH,)), ("job_test", (SWITCH,)),
     ("pipe_test", (SWITCH,)), ("agg_tree_test", (SWITCH,)), ("agg_up_test", (SWITCH,)), ("agg_up_seal_test", (SWITCH,)),
     ("tree_test", (SWITCH,)), ("session_test", (HOST,)), ("session_path_test", (HOST,)), ("coll_test", (HOST,)),
-    ("lane_test", (HOST,)), ("engine_test", ("host/engine.c",)))] + [
+    ("lane_test", (HOST,)), ("fwd_test", ("switch/core/fwd.c",)),
+    ("parent_test", ("switch/core/pipe.c", "switch/parent.c")), ("engine_test", ("host/engine.c",)))] + [
     (OTHER, "numbers", "tests/numerics/check_equal", ["1"], (KERNELS,))]
 
 

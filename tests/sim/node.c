@@ -78,7 +78,8 @@ void switch_boot(struct world *w, unsigned n)
 		pipe_set_parent(node->pipe,
 				&(struct flow){ .ip = SIM_IP + node->parent,
 						.udp_port = WIRE_PORT,
-						.port = w->route[n][node->parent] / 2 });
+						.port = w->route[n][node->parent] / 2,
+						.mac = { 2, 0, 0, 0, 0, node->parent } });
 	node->up = true;
 	node->paused = false;
 	node->rx = 0;

@@ -52,7 +52,7 @@ static void conf_parse__defaults(void **state)
 	assert_int_equal(conf.log_level, LOG_WARN);
 	assert_int_equal(conf.ready_fd, -1);
 	assert_int_equal(conf.ctl_fd, -1);
-	assert_false(conf.strict_ports || conf.spin || conf.huge || conf.help || conf.version);
+	assert_false(conf.loose_ports || conf.spin || conf.huge || conf.help || conf.version);
 	assert_null(conf.add);
 	assert_null(conf.pcap_dir);
 	assert_null(conf.totals);
@@ -68,7 +68,7 @@ static void conf_parse__every_option(void **state)
 	(void)state;
 	assert_int_equal(
 		parse("--interface=7@veth1 -i8@udp:127.0.0.1 --ip 10.1.2.254 --mac 02:aB:00:10:7f:fe "
-		      "--mtu 9000 --strict-ports --jobs 3 --slots=100"),
+		      "--mtu 9000 --loose-ports --jobs 3 --slots=100"),
 		0);
 	assert_int_equal(conf.nr_ports, 2);
 	assert_int_equal(conf.ports[0].number, 7);
@@ -76,7 +76,7 @@ static void conf_parse__every_option(void **state)
 	assert_int_equal(conf.ports[0].mtu, 9000);
 	assert_int_equal(conf.ip, 0x0a0102fe);
 	assert_memory_equal(conf.mac, mac, 6);
-	assert_true(conf.strict_ports);
+	assert_true(conf.loose_ports);
 	assert_int_equal(conf.jobs, 3);
 	assert_int_equal(conf.slots, 100);
 	assert_int_equal(
@@ -263,7 +263,7 @@ static void conf_help__names_every_option(void **state)
 		"--ip ADDR",
 		"--mac MAC",
 		"--mtu BYTES",
-		"--strict-ports",
+		"--loose-ports",
 		"--jobs N",
 		"--slots N",
 		"--memory SIZE",

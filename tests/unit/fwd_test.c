@@ -269,7 +269,7 @@ static void fwd_input__arp_that_claims_the_own_address(void **state)
 							  i % 2 ? OWN_IP : 0x0a000001);
 			f.buf[FRAME_ETH + 7] = (uint8_t)op;
 			memcpy(f.buf, i < 2 ? all_macs : i < 4 ? victim : own_mac, FRAME_MAC);
-			assert_string_equal(input(&f, 2, len, true), "DROP arp_claim");
+			assert_string_equal(input(&f, 2, len, true), "DROP claimed");
 		}
 	}
 	/* Without an address of its own a switch has none to protect. */
@@ -279,6 +279,57 @@ static void fwd_input__arp_that_claims_the_own_address(void **state)
 	memset(f.buf, 0, sizeof(f.buf));
 	len = (uint32_t)frame_arp_request(f.buf, mac, 0, OWN_IP);
 	assert_string_equal(input(&f, 2, len, true), "FLOOD flooded");
+	close_fwd(&f);
+}
+
+/* Results that no switch has sent, to a worker: its kernel also takes what we would not. */
+static void fwd_input__packets_that_claim_the_own_address(void **state)
+{
+	static const uint8_t tags[] = { 0x81, 0, 0, 0, 0x88, 0xa8, 0, 0 };
+	struct fixture f;
+	struct fwd_params params = usual();
+	uint8_t victim[FRAME_MAC];
+	uint32_t len;
+
+	(void)state;
+	open_fwd(&f, &params);
+	station(victim, 1);
+	for (unsigned i = 0; i < 20; i++) {
+		len = udp(&f, 3, i % 2 ? victim : own_mac, 0x0a000001, 7000);
+		wire_put32(f.buf + FRAME_ETH + 12, i < 18 ? OWN_IP : OWN_IP + 1);
+		switch (i / 2) {
+		case 1: /* a fragment */
+			f.buf[FRAME_ETH + 6] = 0x20;
+			break;
+		case 2: /* options */
+			f.buf[FRAME_ETH] = 0x46;
+			break;
+		case 3: /* another protocol */
+			f.buf[FRAME_ETH + 9] = 6;
+			break;
+		case 4: /* too long for its header's length */
+			wire_put16(f.buf + FRAME_ETH + 2, 21);
+			break;
+		case 5:
+		case 6: /* a tag, or two */
+			memmove(f.buf + 12 + 4 * (i / 2 - 4), f.buf + 12, len - 12);
+			memcpy(f.buf + 12, tags + (i / 2 == 5 ? 0 : 4), 4);
+			memcpy(f.buf + 12 + 4 * (i / 2 - 5), tags, 4);
+			len += 4 * (i / 2 - 4);
+			break;
+		case 7: /* as short as can be */
+			len = FRAME_ETH + 16;
+			break;
+		}
+		if (i < 18)
+			assert_string_equal(input(&f, 2, len, true), "DROP claimed");
+		else
+			assert_string_not_equal(input(&f, 2, len, true), "DROP claimed");
+	}
+	/* One byte less, and no host finds the address. */
+	len = udp(&f, 3, victim, 0x0a000001, 7000);
+	wire_put32(f.buf + FRAME_ETH + 12, OWN_IP);
+	assert_string_not_equal(input(&f, 2, FRAME_ETH + 15, true), "DROP claimed");
 	close_fwd(&f);
 }
 
@@ -602,6 +653,7 @@ int main(void)
 		cmocka_unit_test(fwd_input__full_table_forgets_the_oldest),
 		cmocka_unit_test(fwd_input__broadcast_and_multicast_flood),
 		cmocka_unit_test(fwd_input__arp_that_claims_the_own_address),
+		cmocka_unit_test(fwd_input__packets_that_claim_the_own_address),
 		cmocka_unit_test(fwd_input__own_arp_is_answered),
 		cmocka_unit_test(fwd_input__ping_is_answered),
 		cmocka_unit_test(fwd_input__payload_for_the_aggregation),

@@ -560,7 +560,7 @@ static void lcore__arp_that_claims_the_switchs_address(void **state)
 						    IP_SWITCH, IP_SWITCH);
 	}
 	rig_run();
-	assert_int_equal(lcore.counters.v[COUNTER_arp_claim], 2);
+	assert_int_equal(lcore.counters.v[COUNTER_claimed], 2);
 	assert_int_equal(outbox[0].nr + outbox[2].nr, 0);
 	assert_true(lcore.claim_ns > 0);
 }

@@ -181,9 +181,80 @@ static void parent_learn__port_and_address_and_moves(void **state)
 	arp_in(2, IP_PARENT, parent_mac, IP_LEAF);
 	assert_int_equal(lcore.parent.flow.port, 2);
 	assert_memory_equal(lcore.parent.flow.mac, parent_mac, FRAME_MAC);
+	/* It has been silent, is asked for, and the answer comes from elsewhere again. */
+	lcore.now.now_ns += 1000 * MS;
 	arp_in(0, IP_PARENT, other_mac, IP_RANK);
+	assert_int_equal(lcore.parent.flow.port, 2);
+	parent_tick(&lcore);
+	assert_int_equal(sent[0].nr, 1);
+	lcore.now.now_ns += 199 * MS;
+	arp_in(0, IP_PARENT, other_mac, IP_LEAF);
+	assert_int_equal(lcore.parent.flow.port, 2);
+	lcore.now.now_ns += MS;
+	parent_tick(&lcore);
+	assert_int_equal(sent[0].nr, 2);
+	arp_in(0, IP_PARENT, other_mac, IP_LEAF);
 	assert_int_equal(lcore.parent.flow.port, 0);
 	assert_memory_equal(lcore.parent.flow.mac, other_mac, FRAME_MAC);
+}
+
+/* Whoever says that he has the parent's address gets nothing as long as that answers. */
+static void parent_learn__from_no_other_station_while_it_answers(void **state)
+{
+	static const uint8_t other_mac[FRAME_MAC] = { 0x02, 1, 2, 3, 4, 5 };
+	const struct flow rank = { .ip = IP_RANK, .port = 2 };
+	struct flow here = { .ip = IP_PARENT, .port = 2 }, there = { .ip = IP_PARENT, .port = 0 };
+
+	(void)state;
+	memcpy(here.mac, parent_mac, FRAME_MAC);
+	memcpy(there.mac, parent_mac, FRAME_MAC);
+	arp_in(2, IP_PARENT, parent_mac, IP_LEAF);
+	for (unsigned i = 0; i < 100; i++) {
+		lcore.now.now_ns += 99 * MS;
+		/* A result, or an answer; neither of somebody else's, nor from another port. */
+		if (i % 12 == 3)
+			parent_hear(&lcore, &here);
+		else if (i % 12 == 11)
+			arp_in(2, IP_PARENT, parent_mac, IP_LEAF);
+		parent_tick(&lcore);
+		arp_in(i % 2 ? 0 : 2, IP_PARENT, other_mac, IP_LEAF);
+		arp_in(0, IP_PARENT, parent_mac, IP_LEAF);
+		assert_int_equal(lcore.parent.flow.port, 2);
+		assert_memory_equal(lcore.parent.flow.mac, parent_mac, FRAME_MAC);
+	}
+	for (unsigned i = 0; i < 30; i++) {
+		lcore.now.now_ns += 99 * MS;
+		parent_hear(&lcore, &there);
+		parent_hear(&lcore, &rank);
+		arp_in(0, IP_PARENT, other_mac, IP_LEAF);
+	}
+	assert_int_equal(lcore.parent.flow.port, 0);
+}
+
+/* A result of anybody but the parent at its port would be taken for the sum. */
+static void parent__results_come_from_its_port_and_address(void **state)
+{
+	const struct wire_status refused = { .state = WIRE_REFUSED, .key = wire_job_key("job") };
+	const uint64_t *counter = pipe_counters(lcore.pipe)->v;
+	struct pipe_pkt pkt = { .cap = WIRE_MSG_MAX };
+	struct wire_msg msg = { .type = WIRE_STATUS, .wid = WIRE_WID_NONE };
+	uint8_t buf[WIRE_MSG_MAX];
+
+	(void)state;
+	arp_in(2, IP_PARENT, parent_mac, IP_LEAF);
+	for (unsigned i = 0; i < 4; i++) {
+		pkt.data = buf;
+		pkt.len = (uint32_t)wire_status_build(buf, &msg, &refused, WIRE_BODY);
+		pkt.flow = lcore.parent.flow;
+		pkt.flow.port = i == 1 ? 0 : 2;
+		pkt.flow.mac[5] ^= (uint8_t)(i == 2);
+		pkt.flow.udp_port = (uint16_t)(WIRE_PORT + (i == 3));
+		pipe_input(lcore.pipe, &pkt, 1, &lcore.now);
+		assert_int_equal(counter[COUNTER_bad_direction], i);
+	}
+	assert_int_equal(counter[COUNTER_up_status] + counter[COUNTER_up_stale] +
+				 counter[COUNTER_unknown_job],
+			 1);
 }
 
 static void parent_learn__from_nobody_else(void **state)
@@ -262,6 +333,8 @@ int main(void)
 		TEST(parent_tick__seldom_once_found),
 		TEST(parent_tick__socket_needs_none),
 		TEST(parent_learn__port_and_address_and_moves),
+		TEST(parent_learn__from_no_other_station_while_it_answers),
+		TEST(parent__results_come_from_its_port_and_address),
 		TEST(parent_learn__from_nobody_else),
 		TEST(parent__lost_before_it_is_found),
 	};
