@@ -14,9 +14,8 @@
 static uint64_t random_state = 1;
 
 static const char *const dtype_names[] = { "f32", "f16", "bf16" };
-static const uint32_t worlds[] = {
-	1, 2, 3, 4, 6, 8, 12, 64, 127, 128, 129, 255, 256, 257, 384, 512, 1024, 65535
-};
+static const uint32_t worlds[] = { 1,	2,   3,	  4,   6,   8,	 12,  64,   127,
+				   128, 129, 255, 256, 257, 384, 512, 1024, 65535 };
 static const float factors[] = { 0.5f,	    3.0f,	 1e-30f,  1e30f, -1.0f,	       0.0f,
 				 0x1p-149f, 0x1.8p-130f, 1.0001f, -7e5f, 0x1.fffp127f, 0.125f };
 #define NR_OF(list) (sizeof(list) / sizeof((list)[0]))

@@ -46,7 +46,7 @@ def divide(a, b):
 
 
 class Memory:
-    """Buffers of this process: (address, bytes, whether it may be written)."""
+    """Buffers of this process: (address, bytes, whether it may be written). Only atomic operations write twice at a place."""
 
     def __init__(self, buffers):
         import ctypes
@@ -54,37 +54,43 @@ class Memory:
         for at, size, writable in buffers:
             if size:
                 view = memoryview((ctypes.c_char * size).from_address(at)).cast("B")
-                self.parts.append((at, at + size, view, writable))
+                self.parts.append((at, at + size, view, bytearray(size) if writable else None))
 
-    def find(self, at, size, align, writes):
+    def find(self, at, size, align, what="load"):
         if at % align:
-            raise Fault("%s of %d bytes at %#x is not aligned" % ("store" if writes else "load", size, at))
-        for begin, end, view, writable in self.parts:
+            raise Fault("%s of %d bytes at %#x is not aligned" % (what, size, at))
+        for begin, end, view, written in self.parts:
             if begin <= at and at + size <= end:
-                if writes and not writable:
+                offset = at - begin
+                if what != "load" and written is None:
                     break
-                return view, at - begin
-        raise Fault("%s of %d bytes at %#x is outside" % ("store" if writes else "load", size, at))
+                if what == "store":
+                    if any(written[offset:offset + size]):
+                        raise Fault("a second store of %d bytes at %#x" % (size, at))
+                    written[offset:offset + size] = b"\1" * size
+                return view, offset
+        raise Fault("%s of %d bytes at %#x is outside" % (what, size, at))
 
     def load(self, at, size):
-        view, offset = self.find(at, size, size, False)
+        view, offset = self.find(at, size, size)
         return int.from_bytes(view[offset:offset + size], "little")
 
     def store(self, at, size, value):
-        view, offset = self.find(at, size, size, True)
+        view, offset = self.find(at, size, size, "store")
         view[offset:offset + size] = (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
 
     def load_many(self, at, nr):
-        view, offset = self.find(at, 4 * nr, 4 * nr, False)
+        view, offset = self.find(at, 4 * nr, 4 * nr)
         return struct.unpack_from("<%dI" % nr, view, offset)
 
     def store_many(self, at, *words):
-        view, offset = self.find(at, 4 * len(words), 4 * len(words), True)
+        view, offset = self.find(at, 4 * len(words), 4 * len(words), "store")
         struct.pack_into("<%dI" % len(words), view, offset, *words)
 
     def add(self, at, size, more):
-        old = self.load(at, size)
-        self.store(at, size, old + more)
+        view, offset = self.find(at, size, size, "atomic")
+        old = int.from_bytes(view[offset:offset + size], "little")
+        view[offset:offset + size] = (old + more & (1 << 8 * size) - 1).to_bytes(size, "little")
         return old
 
 
@@ -290,6 +296,25 @@ def statement(opcode, ops, site):
 
 # --- Translation of a kernel ---------------------------------------------------------------------
 
+class Changed(list):
+    """An instruction instead of another one; seen: how often it ran, and how often the other would have given another value."""
+
+    def __init__(self, new, old):
+        super().__init__(new)
+        self.old, self.seen = old, [0, 0]
+
+
+def watched(step, lines, site):
+    """The instruction's lines, counted. Where only the guard differs or nothing is computed, each time counts."""
+    before = ["changed[0] += 1"]
+    if step[0] != step.old[0]:
+        return before + ["changed[1] += 1"] + lines
+    new, old = lines[-1].split(" = ", 1), statement(*step.old[1:], site).split(" = ", 1)
+    if len(new) < 2 or "yield" in new[1]:
+        return before + ["changed[1] += 1"] + lines
+    return before + ["was = (%s)" % old[1], "now = (%s)" % new[1], "changed[1] += was != now", "%s = now" % new[0]]
+
+
 def blocks_of(kernel):
     """Lines of Python for each label's block; a branch sets `at` and goes on with the loop."""
     labels = [step for step in kernel.code if isinstance(step, str)]
@@ -305,6 +330,8 @@ def blocks_of(kernel):
             lines = ["at = %d" % where[ops[0]], "continue"]
         else:
             lines = [statement(opcode, ops, site)]
+        if isinstance(step, Changed):
+            lines = watched(step, lines, site)
         blocks[-1] += ["if %s:" % guard] + ["\t" + line for line in lines] if guard else lines
     return blocks
 
@@ -330,6 +357,7 @@ def translate(kernel):
              "\t\tif left > 20000:",
              "\t\t\traise Fault('it does not end')"] + tree_of(blocks, 0, len(blocks), "\t\t")
     scope = dict(globals())
+    scope["changed"] = next((step.seen for step in kernel.code if isinstance(step, Changed)), None)
     exec(compile("\n".join(lines), kernel.name, "exec"), scope)
     return scope["thread"]
 

@@ -364,8 +364,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(allreduce__managed_memory_and_the_default_stream),
 		cmocka_unit_test(allreduce__factors),
 	};
-	const unsigned long long wanted =
-		argc > 1 ? strtoull(argv[1], NULL, 10) * 1000000 : 0;
+	const unsigned long long wanted = argc > 1 ? strtoull(argv[1], NULL, 10) * 1000000 : 0;
 	int failed;
 
 	rig = gpu_rig_open(&no_rig);
