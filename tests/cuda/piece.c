@@ -210,8 +210,9 @@ static uint32_t draw_exponent(const struct piece *p)
 		return p->dtype == QUANT_F16 && below(2) ? 142 : 254;
 	if (below(16) == 0)
 		return below(2) ? 254 : 255;
+	/* Subnormal ones. */
 	if (below(8) == 0)
-		return below(4);
+		return p->dtype == QUANT_F16 ? 103 + below(11) : below(4);
 	return from[kind] + below(nr[kind]);
 }
 

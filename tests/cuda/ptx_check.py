@@ -105,7 +105,7 @@ def main():
     mutants = int(sys.argv[4]) if len(sys.argv) > 4 else 0
     bad = differ
     if mutants and not differ:
-        bad += ptx_mutants.check(pieces, kernels, mutants, label, random.Random(len(kernels)))
+        bad += ptx_mutants.check(pieces, kernels, mutants, label, random.Random(label))
     print("pair PTX of %s = scalar: %d comparisons, %d kernels, %d of them differ" % (
         label, total, len(kernels), differ))
     return 1 if bad or not total else 0

@@ -218,8 +218,14 @@ def is_limit(at):
 
 def is_vanishing(at):
     """qm_round() of what is less than half of the smallest float32, from 16 bits on the wire."""
-    return (re.match(r"tally_dequantize_\w+_16", at.name) and (at.op, at.new[1]) == ("setp.gt.s32", "setp.ge.s32") and
-            at.args[2].startswith("%") and any(step[1].startswith("bra") for step in at.branches()))
+    if not re.match(r"tally_dequantize_\w+_16", at.name):
+        return False
+    if at.op in ("mov.u32", "mov.b32") and at.args[1] == "0":
+        asked = {step[2][0] for step in at.before(4) if step[1] == "setp.gt.s32" and step[2][2].startswith("%")}
+        after = at.code[at.site + 1:at.site + 2]
+        return any(not isinstance(step, str) and step[1] == "bra" and "%" + step[0] in asked for step in after)
+    return ((at.op, at.new[1]) == ("setp.gt.s32", "setp.ge.s32") and at.args[2].startswith("%") and
+            any(step[1].startswith("bra") for step in at.branches()))
 
 
 def is_loop(at):
