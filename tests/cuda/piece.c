@@ -261,12 +261,14 @@ static uint32_t draw_element(const struct piece *p, uint32_t exp, uint32_t lie, 
 				     : qm_narrow(bits, QM_BF16_MANT, QM_BF16_EXP);
 }
 
-/* Inf, NaN, or a large number. */
+/* Inf, NaN, the largest number, or one of its two to four binades. */
 static uint32_t draw_odd(const struct piece *p)
 {
 	static const uint32_t infinite[] = { 0x7f800000u, 0x7c00u, 0x7f80u };
-	uint32_t bits = infinite[p->dtype] - below(3) + below(3);
+	static const uint32_t large[] = { 0x1000000u, 0x1000u, 0x200u };
+	uint32_t bits = infinite[p->dtype];
 
+	bits = below(2) ? bits - below(3) + below(3) : bits - 1 - below(large[p->dtype]);
 	return below(2) ? bits : bits | (p->dtype == QUANT_F32 ? 0x80000000u : 0x8000u);
 }
 
@@ -283,7 +285,9 @@ static void fill_floats(struct piece *p, uint64_t turn)
 			near = p->kind == PIECE_QUANTIZE && below(8) ? exp[i / QUANT_BLOCK]
 								     : draw_exponent(p);
 			/* Some blocks have one element that is all by itself the largest, or no number. */
-			odd = lie == 0 || below(2) ? QUANT_BLOCK : below(QUANT_BLOCK);
+			odd = below(QUANT_BLOCK);
+			if (lie == 0 || below(p->kind == PIECE_SCAN ? 8 : 2) == 0)
+				odd = QUANT_BLOCK;
 		}
 		raw = draw_element(p, near, lie, i, odd < QUANT_BLOCK ? 0 : turn);
 		if (i % QUANT_BLOCK == odd)
