@@ -6,6 +6,7 @@ is an access that is not aligned or outside all buffers, a register read before 
 a meeting that not all lanes of a warp come to.
 """
 
+import functools
 import inspect
 import random
 import re
@@ -20,8 +21,11 @@ class Fault(Exception):
 
 # --- What the emitted code calls -----------------------------------------------------------------
 
+WORD, FLOAT = struct.Struct("<I"), struct.Struct("<f")
+
+
 def float_of(bits):
-    return struct.unpack("<f", struct.pack("<I", bits))[0]
+    return FLOAT.unpack(WORD.pack(bits))[0]
 
 
 def bits_of(value):
@@ -29,7 +33,7 @@ def bits_of(value):
     if value != value:
         return 0x7fffffff
     try:
-        return struct.unpack("<I", struct.pack("<f", value))[0]
+        return WORD.unpack(FLOAT.pack(value))[0]
     except OverflowError:
         return 0xff800000 if value < 0 else 0x7f800000
 
@@ -397,6 +401,7 @@ def launch(kernel, thread, params, memory, grid, threads, seed):
     """params: bytes, in order. Blocks, warps and lanes run in an order that the seed draws."""
     space = {name: data for (name, _), data in zip(kernel.params, params)}
 
+    @functools.lru_cache(None)
     def param(name, offset, size):
         return int.from_bytes(space[name][offset:offset + size], "little")
 
