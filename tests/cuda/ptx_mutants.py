@@ -128,11 +128,12 @@ def attempt(pieces, kernels, one):
         seen = mutant.code[site].seen
     else:
         del mutant.code[site]
-    at, turn = Place(kernels[name], site, new), 0
-    why = reason(at)
+    at, turn, why = Place(kernels[name], site, new), 0, ""
     for more in (FIRST, LAST - FIRST, LONGEST - LAST):
-        if more == LONGEST - LAST and (why or seen[1] >= OFTEN):
-            break
+        if more == LONGEST - LAST:
+            why = reason(at)
+            if why or seen[1] >= OFTEN:
+                break
         turn, wrong = notices(pieces, mutant, more, turn)
         if wrong:
             return "caught", wrong
