@@ -163,6 +163,13 @@ def is_finite(at):
             at.args[2] == "254" and at.new[2][2] == "255")
 
 
+def is_unsigned(at):
+    """The sign of what only its exponent is read of."""
+    numbers = [step[2][2] for step in (at.old, at.new) if step[1] == "and.b32" and re.match(r"-?\d+$", step[2][2])]
+    return (at.name.startswith("tally_scan_") and len(numbers) == 2 and
+            (int(numbers[0]) ^ int(numbers[1])) & 0xffffffff == 0x80000000)
+
+
 def is_scan(at):
     """float_times() asks whether its product is a NaN."""
     return (at.name.startswith("tally_scan_") and at.op in ("and.b32", "setp.gt.u32") and
@@ -290,6 +297,7 @@ EQUIVALENT = [
     (is_loop, "one block more, which has no elements"),
     (is_infinity, "what is infinite is rounded to infinity, too"),
     (is_finite, "no finite float32 has a higher exponent than 254"),
+    (is_unsigned, "an exponent has no sign"),
     (is_scan, "the exponent of a NaN is 255 without it"),
     (is_payload, "all NaN are the same to the numbers that are sent"),
     (is_last, "16 bits of a quotient are enough for 16-bit floats; the others only say \"not exact\""),
