@@ -122,6 +122,19 @@ def is_vanishing(at):
             any(step[1].startswith("bra") for step in at.branches()))
 
 
+def is_short(at):
+    """The last bit of a float32 from 16 bits on the wire, which nothing has divided."""
+    if not re.match(r"tally_dequantize_\w+_16", at.name) or at.op != "and.b64" or (
+            at.args[2], at.new[1], at.new[2][2]) != ("1", "and.b64", "0"):
+        return False
+    shift = [step for step in at.before(4) if step[1] == "shr.u64" and step[2][0] == at.args[1]]
+    if not shift:
+        return False
+    value, drop = ([step for step in at.steps() if step[2][:1] == [register]] for register in shift[0][2][1:])
+    return ([step[1] for step in value] == ["cvt.u64.u32"] and
+            [(step[1], step[2][2]) for step in drop] == [("add.s32", "-24")])
+
+
 def is_power(at):
     """Whether the divisor is a power of two, and then a shift."""
     asked = set()
@@ -291,6 +304,7 @@ EQUIVALENT = [
     (is_limit, "both numbers are above the limit of 16 bits"),
     (is_vanishing, "one of 16 bits is at least 2^-149: nothing is that small"),
     (is_unset, "the mask keeps all bits that can be set"),
+    (is_short, "the last of 24 bits is never set: there are 15, and one of them is at least 2^-149"),
     (is_power, "a power of two is divided by as other divisors are, too"),
     (is_pointer, "its lowest bits are the same, and others are not read"),
     (is_dropped, "what differs is shifted out"),
