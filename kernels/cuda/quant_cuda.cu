@@ -41,14 +41,14 @@
 	QUANT_KERNEL tally_order_##name(void *dst, const void *src, uint64_t count,                \
 					uint32_t negate)                                           \
 	{                                                                                          \
-		order_op<dtype> op = { negate };                                                   \
+		element_op<element_order<dtype>> op = { negate };                                  \
                                                                                                    \
 		walk<quant_format<dtype>::BYTES, 4>(side_dense(dst), side_dense(src), count, op);  \
 	}                                                                                          \
 	QUANT_KERNEL tally_unorder_##name(void *dst, const void *src, uint64_t count,              \
 					  uint32_t negate)                                         \
 	{                                                                                          \
-		unorder_op<dtype> op = { negate };                                                 \
+		element_op<element_unorder<dtype>> op = { negate };                                \
                                                                                                    \
 		walk<4, quant_format<dtype>::BYTES>(side_dense(dst), side_dense(src), count, op);  \
 	}
@@ -59,14 +59,14 @@ QUANT_FLOAT_KERNELS(bf16, QUANT_BF16)
 
 QUANT_KERNEL tally_swap32(void *dst, const void *src, uint64_t count, uint32_t mask)
 {
-	swap_op op = { mask };
+	element_op<element_swap> op = { mask };
 
 	walk<4, 4>(side_dense(dst), side_dense(src), count, op);
 }
 
 QUANT_KERNEL tally_average_i32(void *dst, const void *src, uint64_t count, uint32_t divisor)
 {
-	average_op op = { (int32_t)divisor };
+	element_op<element_average> op = { divisor };
 
 	walk<4, 4>(side_dense(dst), side_dense(src), count, op);
 }

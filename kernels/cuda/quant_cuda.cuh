@@ -433,8 +433,9 @@ template <int DTYPE, int WIRE> struct dequantize_op {
 	}
 };
 
-template <int DTYPE> struct order_op {
-	uint32_t negate;
+/* What is the same for all blocks: an element's new value from its old one and the kernel's argument. */
+template <class ELEMENT> struct element_op {
+	uint32_t given;
 
 	__device__ __forceinline__ void begin(uint32_t, uint32_t)
 	{
@@ -444,52 +445,35 @@ template <int DTYPE> struct order_op {
 	{
 		QUANT_UNROLL
 		for (int i = 0; i < NR; i++)
-			raw[i] = qm_be32(qm_order(float_widen<DTYPE>(raw[i]), negate));
+			raw[i] = ELEMENT::next(raw[i], given);
 	}
 };
 
-template <int DTYPE> struct unorder_op {
-	uint32_t negate;
-
-	__device__ __forceinline__ void begin(uint32_t, uint32_t)
+template <int DTYPE> struct element_order {
+	QUANT_FN uint32_t next(uint32_t raw, uint32_t negate)
 	{
-	}
-
-	template <int NR> __device__ __forceinline__ void run(uint32_t raw[NR]) const
-	{
-		QUANT_UNROLL
-		for (int i = 0; i < NR; i++)
-			raw[i] = float_narrow<DTYPE>(qm_unorder(qm_be32(raw[i]), negate));
+		return qm_be32(qm_order(float_widen<DTYPE>(raw), negate));
 	}
 };
 
-struct swap_op {
-	uint32_t mask;
-
-	__device__ __forceinline__ void begin(uint32_t, uint32_t)
+template <int DTYPE> struct element_unorder {
+	QUANT_FN uint32_t next(uint32_t raw, uint32_t negate)
 	{
-	}
-
-	template <int NR> __device__ __forceinline__ void run(uint32_t raw[NR]) const
-	{
-		QUANT_UNROLL
-		for (int i = 0; i < NR; i++)
-			raw[i] = qm_be32(raw[i] ^ mask);
+		return float_narrow<DTYPE>(qm_unorder(qm_be32(raw), negate));
 	}
 };
 
-struct average_op {
-	int32_t divisor;
-
-	__device__ __forceinline__ void begin(uint32_t, uint32_t)
+struct element_swap {
+	QUANT_FN uint32_t next(uint32_t raw, uint32_t mask)
 	{
+		return qm_be32(raw ^ mask);
 	}
+};
 
-	template <int NR> __device__ __forceinline__ void run(uint32_t raw[NR]) const
+struct element_average {
+	QUANT_FN uint32_t next(uint32_t raw, uint32_t divisor)
 	{
-		QUANT_UNROLL
-		for (int i = 0; i < NR; i++)
-			raw[i] = (uint32_t)((int32_t)qm_be32(raw[i]) / divisor);
+		return (uint32_t)((int32_t)qm_be32(raw) / (int32_t)divisor);
 	}
 };
 

@@ -8,7 +8,7 @@
 
 #ifdef __cplusplus
 
-#include <string.h>
+#include "tests/bits.h"
 
 #define __global__
 #define __device__
@@ -73,18 +73,12 @@ static inline unsigned long long atomicAdd(unsigned long long *at, unsigned long
 
 static inline uint32_t __float_as_uint(float value)
 {
-	uint32_t bits;
-
-	memcpy(&bits, &value, sizeof(bits));
-	return bits;
+	return float_bits(value);
 }
 
 static inline float __uint_as_float(uint32_t bits)
 {
-	float value;
-
-	memcpy(&value, &bits, sizeof(value));
-	return value;
+	return bits_float(bits);
 }
 
 static inline uint32_t __umulhi(uint32_t a, uint32_t b)

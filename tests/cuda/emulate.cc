@@ -59,7 +59,7 @@ void compare(const emulator_kernel *kernel, tally *total, uint64_t wanted)
 		total->compared += p.compared;
 		total->launches++;
 	}
-	printf("ok %s: emulator = scalar, %llu comparisons, %llu launches\n", total->name,
+	printf("ok %s: emulator = scalar: %llu comparisons, %llu launches\n", total->name,
 	       (unsigned long long)total->compared, (unsigned long long)total->launches);
 }
 } // namespace
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
 		compare(emulator_at(nr), &totals[nr], (uint64_t)(millions * 1e6));
 		compared += totals[nr].compared;
 	}
-	printf("%zu kernels, emulator and scalar table: %llu elements compared, %d kernels differ\n",
-	       nr, (unsigned long long)compared, bad);
+	printf("pair emulator = scalar: %llu comparisons, %zu kernels, %d of them differ\n",
+	       (unsigned long long)compared, nr, bad);
 	return bad != 0 || nr == 0 || compared == 0;
 }

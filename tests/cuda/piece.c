@@ -7,15 +7,15 @@
 
 #include "kernels/quant.h"
 #include "kernels/quant_math.h"
+#include "tests/bits.h"
 
 #define RED 0xa5
 
 static uint64_t random_state = 1;
 
 static const char *const dtype_names[] = { "f32", "f16", "bf16" };
-static const uint32_t worlds[] = {
-	1, 2, 3, 4, 8, 64, 127, 128, 129, 255, 256, 257, 512, 1024, 65535
-};
+static const uint32_t worlds[] = { 1,	2,   3,	  4,   6,   8,	 12,  64,   127,
+				   128, 129, 255, 256, 257, 384, 512, 1024, 65535 };
 static const float factors[] = { 0.5f,	    3.0f,	 1e-30f,  1e30f, -1.0f,	       0.0f,
 				 0x1p-149f, 0x1.8p-130f, 1.0001f, -7e5f, 0x1.fffp127f, 0.125f };
 #define NR_OF(list) (sizeof(list) / sizeof((list)[0]))
@@ -27,16 +27,12 @@ void piece_seed(uint64_t seed)
 
 uint64_t piece_random(void)
 {
-	uint64_t z = random_state += 0x9e3779b97f4a7c15ull;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-	return z ^ z >> 31;
+	return random_next(&random_state);
 }
 
 static uint32_t below(uint32_t limit)
 {
-	return (uint32_t)(piece_random() >> 32) % limit;
+	return random_below(&random_state, limit);
 }
 
 static size_t dtype_bytes(const struct piece *p)
@@ -92,7 +88,7 @@ static bool kernel_parse(struct piece *p, const char *name)
 
 static void draw_layout(struct piece *p)
 {
-	static const uint32_t pers[] = { 0, 8, 32, 64, 88, 256, 264, 512, 1024, 2048 };
+	static const uint32_t pers[] = { 0, 8, 12, 32, 64, 88, 100, 256, 264, 512, 1024, 2048 };
 	const uint32_t width = (uint32_t)wire_bytes(p);
 
 	memset(&p->layout, 0, sizeof(p->layout));
@@ -101,10 +97,18 @@ static void draw_layout(struct piece *p)
 	p->layout.per = below(4) ? pers[below(NR_OF(pers))] : 4 + below(700);
 	/* A dense side has no stride, whatever that says. */
 	p->layout.stride = p->layout.per ? p->layout.per * width + 16 * below(7) : below(100);
-	if (below(4) == 0)
+	switch (below(8)) {
+	case 0:
 		p->layout.stride += below(33);
-	else if (below(2))
+		break;
+	case 1:
+		p->layout.stride = (p->layout.stride + 15) / 16 * 16 + 8;
+		break;
+	case 2:
+		break;
+	default:
 		p->layout.stride = (p->layout.stride + 15) / 16 * 16;
+	}
 }
 
 static void draw_shape(struct piece *p, uint64_t turn)
@@ -127,12 +131,31 @@ static void draw_shape(struct piece *p, uint64_t turn)
 	if (p->kind == PIECE_AVERAGE)
 		p->divisor = below(2) ? 1 + below(QUANT_WORLD_MAX) : p->world;
 	p->negate = below(2);
-	p->factor = below(3) ? 1.0f : factors[below(NR_OF(factors))];
-	/* Averages of the largest numbers: what is rounded up to infinity is not delivered so. */
+	p->factor = below(2) ? 1.0f : factors[below(NR_OF(factors))];
+	/* Averages of the largest numbers: what is rounded up to infinity is not delivered so, unless it is a sum. */
 	p->top = turn % 4 == 3;
 	if (p->top) {
-		p->world = 256u << below(3);
-		p->divisor = p->world;
+		p->world = below(3) ? 256u << below(3) : 2 + below(2);
+		p->divisor = below(4) ? p->world : 1;
+		if (p->factor != 1.0f && below(2))
+			p->factor = 0.0f; /* times infinity is no number */
+	}
+}
+
+/* Bytes behind a multiple of 16: most often none, else such as a narrower access could take, or any. */
+static uint32_t draw_offset(void)
+{
+	if (below(5))
+		return 0;
+	switch (below(4)) {
+	case 0:
+		return 8;
+	case 1:
+		return 4 * below(4);
+	case 2:
+		return 2 * below(8);
+	default:
+		return 2 * below(8) + 1;
 	}
 }
 
@@ -142,7 +165,7 @@ static void *draw_buffer(struct piece_buffer *buffer, uint8_t *base, size_t size
 	size_t align = (size_t)(16 - (uintptr_t)base % 16) % 16;
 
 	buffer->base = base;
-	buffer->start = PIECE_ZONE + align + (below(3) ? 0 : below(2) ? 4 * below(4) : below(16));
+	buffer->start = PIECE_ZONE + align + draw_offset();
 	buffer->size = size;
 	buffer->writable = writable;
 	return base + buffer->start;
@@ -183,10 +206,13 @@ static uint32_t draw_exponent(const struct piece *p)
 	static const uint32_t nr[] = { 80, 42, 27, 255, 44, 32, 24, 255 };
 	uint32_t kind = below(4) + (p->dtype == QUANT_F16 ? 4 : 0);
 
-	if (p->top && below(2))
+	if (p->top && below(4))
 		return p->dtype == QUANT_F16 && below(2) ? 142 : 254;
 	if (below(16) == 0)
 		return below(2) ? 254 : 255;
+	/* Subnormal ones. */
+	if (below(8) == 0)
+		return p->dtype == QUANT_F16 ? 103 + below(11) : below(4);
 	return from[kind] + below(nr[kind]);
 }
 
@@ -235,12 +261,14 @@ static uint32_t draw_element(const struct piece *p, uint32_t exp, uint32_t lie, 
 				     : qm_narrow(bits, QM_BF16_MANT, QM_BF16_EXP);
 }
 
-/* Inf, NaN, or a large number. */
+/* Inf, NaN, the largest number, or one of its two to four binades. */
 static uint32_t draw_odd(const struct piece *p)
 {
 	static const uint32_t infinite[] = { 0x7f800000u, 0x7c00u, 0x7f80u };
-	uint32_t bits = infinite[p->dtype] - below(3) + below(3);
+	static const uint32_t large[] = { 0x1000000u, 0x1000u, 0x200u };
+	uint32_t bits = infinite[p->dtype];
 
+	bits = below(2) ? bits - below(3) + below(3) : bits - 1 - below(large[p->dtype]);
 	return below(2) ? bits : bits | (p->dtype == QUANT_F32 ? 0x80000000u : 0x8000u);
 }
 
@@ -253,13 +281,13 @@ static void fill_floats(struct piece *p, uint64_t turn)
 		uint32_t raw;
 
 		if (i % QUANT_BLOCK == 0) {
-			lie = below(6);
+			lie = below(p->kind == PIECE_SCAN ? 12 : 4);
 			near = p->kind == PIECE_QUANTIZE && below(8) ? exp[i / QUANT_BLOCK]
 								     : draw_exponent(p);
 			/* Some blocks have one element that is all by itself the largest, or no number. */
-			odd = below(2) ? QUANT_BLOCK : below(QUANT_BLOCK);
-			if (odd < QUANT_BLOCK)
-				lie = 1;
+			odd = below(QUANT_BLOCK);
+			if (lie == 0 || below(p->kind == PIECE_SCAN ? 8 : 2) == 0)
+				odd = QUANT_BLOCK;
 		}
 		raw = draw_element(p, near, lie, i, odd < QUANT_BLOCK ? 0 : turn);
 		if (i % QUANT_BLOCK == odd)
@@ -286,6 +314,9 @@ static void fill_sums(struct piece *p)
 			word >>= 16;
 		if (below(8) == 0)
 			word = below(3) << 8 * below(4);
+		if (below(4) == 0)
+			word = random_tie(&random_state, p->divisor,
+					  p->wire == QUANT_WIRE_32 ? 20 : 5);
 		word = p->wire == QUANT_WIRE_32 ? qm_be32(word) : qm_be16(word);
 		memcpy(side_at(p, p->src_at, i, wire_bytes(p)), &word, wire_bytes(p));
 	}

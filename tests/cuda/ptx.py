@@ -6,6 +6,7 @@ is an access that is not aligned or outside all buffers, a register read before 
 a meeting that not all lanes of a warp come to.
 """
 
+import functools
 import inspect
 import random
 import re
@@ -20,8 +21,11 @@ class Fault(Exception):
 
 # --- What the emitted code calls -----------------------------------------------------------------
 
+WORD, FLOAT = struct.Struct("<I"), struct.Struct("<f")
+
+
 def float_of(bits):
-    return struct.unpack("<f", struct.pack("<I", bits))[0]
+    return FLOAT.unpack(WORD.pack(bits))[0]
 
 
 def bits_of(value):
@@ -29,7 +33,7 @@ def bits_of(value):
     if value != value:
         return 0x7fffffff
     try:
-        return struct.unpack("<I", struct.pack("<f", value))[0]
+        return WORD.unpack(FLOAT.pack(value))[0]
     except OverflowError:
         return 0xff800000 if value < 0 else 0x7f800000
 
@@ -46,7 +50,7 @@ def divide(a, b):
 
 
 class Memory:
-    """Buffers of this process: (address, bytes, whether it may be written)."""
+    """Buffers of this process: (address, bytes, whether it may be written). Only atomic operations write twice at a place."""
 
     def __init__(self, buffers):
         import ctypes
@@ -54,37 +58,43 @@ class Memory:
         for at, size, writable in buffers:
             if size:
                 view = memoryview((ctypes.c_char * size).from_address(at)).cast("B")
-                self.parts.append((at, at + size, view, writable))
+                self.parts.append((at, at + size, view, bytearray(size) if writable else None))
 
-    def find(self, at, size, align, writes):
+    def find(self, at, size, align, what="load"):
         if at % align:
-            raise Fault("%s of %d bytes at %#x is not aligned" % ("store" if writes else "load", size, at))
-        for begin, end, view, writable in self.parts:
+            raise Fault("%s of %d bytes at %#x is not aligned" % (what, size, at))
+        for begin, end, view, written in self.parts:
             if begin <= at and at + size <= end:
-                if writes and not writable:
+                offset = at - begin
+                if what != "load" and written is None:
                     break
-                return view, at - begin
-        raise Fault("%s of %d bytes at %#x is outside" % ("store" if writes else "load", size, at))
+                if what == "store":
+                    if any(written[offset:offset + size]):
+                        raise Fault("a second store of %d bytes at %#x" % (size, at))
+                    written[offset:offset + size] = b"\1" * size
+                return view, offset
+        raise Fault("%s of %d bytes at %#x is outside" % (what, size, at))
 
     def load(self, at, size):
-        view, offset = self.find(at, size, size, False)
+        view, offset = self.find(at, size, size)
         return int.from_bytes(view[offset:offset + size], "little")
 
     def store(self, at, size, value):
-        view, offset = self.find(at, size, size, True)
+        view, offset = self.find(at, size, size, "store")
         view[offset:offset + size] = (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
 
     def load_many(self, at, nr):
-        view, offset = self.find(at, 4 * nr, 4 * nr, False)
+        view, offset = self.find(at, 4 * nr, 4 * nr)
         return struct.unpack_from("<%dI" % nr, view, offset)
 
     def store_many(self, at, *words):
-        view, offset = self.find(at, 4 * len(words), 4 * len(words), True)
+        view, offset = self.find(at, 4 * len(words), 4 * len(words), "store")
         struct.pack_into("<%dI" % len(words), view, offset, *words)
 
     def add(self, at, size, more):
-        old = self.load(at, size)
-        self.store(at, size, old + more)
+        view, offset = self.find(at, size, size, "atomic")
+        old = int.from_bytes(view[offset:offset + size], "little")
+        view[offset:offset + size] = (old + more & (1 << 8 * size) - 1).to_bytes(size, "little")
         return old
 
 
@@ -290,6 +300,25 @@ def statement(opcode, ops, site):
 
 # --- Translation of a kernel ---------------------------------------------------------------------
 
+class Changed(list):
+    """An instruction instead of another one; seen: how often it ran, and how often the other would have given another value."""
+
+    def __init__(self, new, old):
+        super().__init__(new)
+        self.old, self.seen = old, [0, 0]
+
+
+def watched(step, lines, site):
+    """The instruction's lines, counted. Where only the guard differs or nothing is computed, each time counts."""
+    before = ["changed[0] += 1"]
+    if step[0] != step.old[0]:
+        return before + ["changed[1] += 1"] + lines
+    new, old = lines[-1].split(" = ", 1), statement(*step.old[1:], site).split(" = ", 1)
+    if len(new) < 2 or "yield" in new[1]:
+        return before + ["changed[1] += 1"] + lines
+    return before + ["was = (%s)" % old[1], "now = (%s)" % new[1], "changed[1] += was != now", "%s = now" % new[0]]
+
+
 def blocks_of(kernel):
     """Lines of Python for each label's block; a branch sets `at` and goes on with the loop."""
     labels = [step for step in kernel.code if isinstance(step, str)]
@@ -305,6 +334,8 @@ def blocks_of(kernel):
             lines = ["at = %d" % where[ops[0]], "continue"]
         else:
             lines = [statement(opcode, ops, site)]
+        if isinstance(step, Changed):
+            lines = watched(step, lines, site)
         blocks[-1] += ["if %s:" % guard] + ["\t" + line for line in lines] if guard else lines
     return blocks
 
@@ -330,6 +361,7 @@ def translate(kernel):
              "\t\tif left > 20000:",
              "\t\t\traise Fault('it does not end')"] + tree_of(blocks, 0, len(blocks), "\t\t")
     scope = dict(globals())
+    scope["changed"] = next((step.seen for step in kernel.code if isinstance(step, Changed)), None)
     exec(compile("\n".join(lines), kernel.name, "exec"), scope)
     return scope["thread"]
 
@@ -369,6 +401,7 @@ def launch(kernel, thread, params, memory, grid, threads, seed):
     """params: bytes, in order. Blocks, warps and lanes run in an order that the seed draws."""
     space = {name: data for (name, _), data in zip(kernel.params, params)}
 
+    @functools.lru_cache(None)
     def param(name, offset, size):
         return int.from_bytes(space[name][offset:offset + size], "little")
 

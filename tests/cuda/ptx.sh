@@ -14,7 +14,7 @@ nvcc=${NVCC-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 read -ra archs <<<"${CUDA_TEST:-75 90 100}"
 read -ra machines <<<"${CUDA_SM:-80 90 100}"
 options=(-I. -std=c++17 -O3 --ftz=false --fmad=false)
-bad=0
+bad=0 running=()
 
 for what in "nvcc:$nvcc" "python3:python3"; do
 	if ! command -v "${what#*:}" >/dev/null; then
@@ -24,6 +24,7 @@ for what in "nvcc:$nvcc" "python3:python3"; do
 done
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
+trap 'kill "${running[@]}" 2>/dev/null; exit 130' INT TERM
 
 say()
 {
@@ -89,16 +90,29 @@ count()
 for arch in "${machines[@]}"; do
 	gate "$arch"
 done
-nr=0
+declare -A named=()
 for arch in "${archs[@]}"; do
 	"$nvcc" "${options[@]}" -arch="compute_$arch" -ptx -o "$tmp/compute_$arch.ptx" kernels/cuda/quant_cuda.cu || {
 		say "not ok PTX $arch: nvcc fails"
 		continue
 	}
 	count "$arch" "$tmp/compute_$arch.ptx"
-	# Each part of the mutants from the PTX of another architecture.
-	python3 tests/cuda/ptx_check.py "$build/tests/cuda/piece.so" "$tmp/compute_$arch.ptx" "$elements" \
-		$(((mutants + nr) / ${#archs[@]})) || bad=1
+	# Architectures that have the same code are one.
+	code=$(grep -v '^\.target' "$tmp/compute_$arch.ptx" | sha256sum)
+	named[$code]+=${named[$code]:+_}$arch
+	mv "$tmp/compute_$arch.ptx" "$tmp/${code%% *}"
+done
+nr=0
+for code in "${!named[@]}"; do
+	mv "$tmp/${code%% *}" "$tmp/compute_${named[$code]}.ptx"
+	# Each part of the mutants from another code.
+	python3 tests/cuda/ptx_check.py "$build/tests/cuda/piece.so" "$tmp/compute_${named[$code]}.ptx" "$elements" \
+		$(((mutants + nr) / ${#named[@]})) >"$tmp/said.$nr" 2>&1 &
+	running+=($!)
 	nr=$((nr + 1))
+done
+for nr in "${!running[@]}"; do
+	wait "${running[$nr]}" || bad=1
+	cat "$tmp/said.$nr"
 done
 exit $bad

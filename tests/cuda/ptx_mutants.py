@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Changes PTX, one instruction at a time: operators, constants, predicates, shifts, registers. The checks have to notice.
+"""Changes PTX, one instruction at a time: operators, constants, predicates, shifts, stores. The checks have to notice.
 
-A mutant that nothing notices is held against EQUIVALENT: reasons why such a change makes no
-difference. What no reason fits counts as not caught.
+A mutant that nothing notices needs an explanation. ptx_reasons.py has reasons why a change makes no difference; else
+it is counted how often the changed instruction gave another value than the original would have, on the same operands: if
+often enough, no result depends on that value, and what reads it is named. What neither fits is an error: no data came
+where it matters.
 """
 
 import copy
@@ -10,11 +12,14 @@ import re
 
 import ptx
 from ptx import mask_of
+from ptx_reasons import Place, reason
 
 SWAPS = {"add": "sub", "sub": "add", "and": "or", "or": "and", "xor": "or", "shl": "shr", "shr": "shl",
          "min": "max", "max": "min"}
 CONDITIONS = {"eq": "ne", "ne": "eq", "lt": "le", "le": "lt", "gt": "ge", "ge": "gt", "neu": "eq"}
 FIRST, LAST = 4000, 150000  # elements until a mutant is thought to survive, and until it does
+LONGEST = 3 * LAST  # while its value was hardly ever another
+OFTEN = 1000  # times that a value was another, without effect
 
 
 def constant_for(parts, i, op):
@@ -102,85 +107,41 @@ def text_of(step):
     return "%s%s %s" % ("@%s " % step[0] if step[0] else "", step[1], ", ".join(step[2]))
 
 
-def reason(kernels, name, site, new):
-    """Why a change makes no difference, or nothing."""
-    old, code = kernels[name].code[site], kernels[name].code
-    for test, why in EQUIVALENT:
-        if new and test(name, code[max(0, site - 4):site], old, new):
-            return why
-    return ""
+# --- Trying them ---------------------------------------------------------------------------------
 
-
-def is_alignment(_, __, old, new):
-    """More pieces than necessary are thought not to be aligned."""
-    return old[1].startswith("and.b") and old[2][2] in ("15", "7") and new[1].startswith("or.b")
-
-
-def is_loop(_, __, old, new):
-    """Where the first element of a block is compared with their number."""
-    return {old[1], new[1]} == {"setp.lt.u64", "setp.le.u64"} and old[2][2].startswith("%")
-
-
-def is_infinity(_, __, old, new):
-    """qm_narrow()'s exponent 255."""
-    return old[1] in ("setp.eq.s32", "setp.ne.s32") and old[2][2] == "255" and new[2][2] == "256"
-
-
-def is_scan(name, before, old, _):
-    """float_times() asks whether its product is a NaN."""
-    return (name.startswith("tally_scan_") and old[1] in ("and.b32", "setp.gt.u32") and
-            any(step[1] == "mul.rn.f32" for step in before if not isinstance(step, str)))
-
-
-def is_payload(name, _, old, __):
-    """qm_widen_f16() moves what a NaN has besides its exponent."""
-    return re.match(r"tally_(quantize|scan)_f16", name) and old[1] == "shl.b32" and old[2][2] == "13"
-
-
-def is_last(name, _, old, __):
-    """The second half of divisor_quotient()."""
-    return re.match(r"tally_dequantize_b?f16_", name) and old[1] == "shl.b32" and old[2][2] == "16"
-
-
-def is_length(_, __, old, new):
-    """No block is thought to be full."""
-    return old[1] == "setp.eq.s32" and old[2][2] == "256" and new[2][2] == "257"
-
-
-def is_limit(name, _, old, __):
-    """qm_quantize() saturates at a number that qm_quantize16() lowers to its limit."""
-    return name.startswith("tally_quantize_") and name.endswith("_16") and "2147483647" in old[2][1:] and old[1] == "selp.b32"
-
-
-# What the checks do not notice, and why nobody can. Where such a change can be noticed, it is.
-EQUIVALENT = [
-    (is_alignment, "taken element by element, it has the same bits"),
-    (is_length, "taken element by element, it has the same bits"),
-    (is_limit, "both numbers are above the limit of 16 bits"),
-    (is_loop, "one block more, which has no elements"),
-    (is_infinity, "what is infinite is rounded to infinity, too"),
-    (is_scan, "the exponent of a NaN is 255 without it"),
-    (is_payload, "all NaN are the same to the numbers that are sent"),
-    (is_last, "16 bits of a quotient are enough for 16-bit floats; the others only say \"not exact\""),
-]
+def measured(at, seen):
+    """What has been seen of a value on which no result depends; nothing: too little."""
+    if seen[1] < OFTEN:
+        return ""
+    readers = at.readers()
+    return "its value was another %d of %d times, and no result was%s" % (
+        seen[1], seen[0], "; it is read by \"%s\"" % text_of(readers[0]) if readers else "")
 
 
 def attempt(pieces, kernels, one):
-    """How a mutant ends: "caught", "equivalent" or "survives", and why."""
+    """How a mutant ends: "caught", "equivalent", "no effect" or "unexplained", and why."""
     name, site, _, new = one
-    mutant = copy.copy(kernels[name])
+    mutant, seen = copy.copy(kernels[name]), [0, 0]
     mutant.code = list(mutant.code)
     if new:
-        mutant.code[site] = new
+        mutant.code[site] = ptx.Changed(new, kernels[name].code[site])
+        seen = mutant.code[site].seen
     else:
         del mutant.code[site]
-    turn, wrong = notices(pieces, mutant, FIRST, 0)
-    if not wrong:
-        turn, wrong = notices(pieces, mutant, LAST - FIRST, turn)
-    if wrong:
-        return "caught", wrong
-    why = reason(kernels, name, site, new)
-    return ("equivalent", why) if why else ("survives", "")
+    at, turn, why = Place(kernels[name], site, new), 0, ""
+    for more in (FIRST, LAST - FIRST, LONGEST - LAST):
+        if more == LONGEST - LAST:
+            why = reason(at)
+            if why or seen[1] >= OFTEN:
+                break
+        turn, wrong = notices(pieces, mutant, more, turn)
+        if wrong:
+            return "caught", wrong
+    if why:
+        return "equivalent", why
+    why = measured(at, seen)
+    return ("no effect", why) if why else (
+        "unexplained", "its value was another %d of %d times" % (seen[1], seen[0]))
 
 
 def check(pieces, kernels, wanted, label, draw):
@@ -188,7 +149,7 @@ def check(pieces, kernels, wanted, label, draw):
     made = all_of(kernels)
     possible = sum(len(own) for own in made.values())
     chosen = sample(made, wanted, draw)
-    ends, kinds = {"caught": 0, "equivalent": 0, "survives": 0}, {}
+    ends, kinds = dict.fromkeys(("caught", "equivalent", "no effect", "unexplained"), 0), {}
     for one in chosen:
         end, why = attempt(pieces, kernels, one)
         ends[end] += 1
@@ -196,13 +157,14 @@ def check(pieces, kernels, wanted, label, draw):
         caught[0] += end == "caught"
         caught[1] += 1
         if end != "caught":
-            print("# %s %s: \"%s\" for \"%s\" %s" % (label, one[0], text_of(one[3]), text_of(
-                kernels[one[0]].code[one[1]]), end + (": " + why if why else "")), flush=True)
+            print("# %s %s: \"%s\" for \"%s\": %s: %s" % (label, one[0], text_of(one[3]), text_of(
+                kernels[one[0]].code[one[1]]), end, why), flush=True)
     told = ", ".join("%s %d of %d" % (kind, *kinds[kind]) for kind in sorted(kinds))
     real = len(chosen) - ends["equivalent"]
     # A sample says that they are caught, and only a larger one how many.
-    good = ends["caught"] > 0 and (10 * ends["caught"] >= 9 * real or real < 20)
-    print("%s %s mutants: %d of %d caught (%.1f %%; %d are possible), %d more are equivalent, %d survive; %s" % (
-        "ok" if good else "not ok", label, ends["caught"], real, 100.0 * ends["caught"] / max(real, 1),
-        possible, ends["equivalent"], ends["survives"], told))
+    good = ends["caught"] > 0 and (10 * ends["caught"] >= 9 * real or real < 20) and not ends["unexplained"]
+    print("%s %s mutants: %d of %d caught (%.1f %%; %d are possible), %d more are equivalent; of the rest, %d have no "
+          "effect, %d are unexplained; %s" % (
+              "ok" if good else "not ok", label, ends["caught"], real, 100.0 * ends["caught"] / max(real, 1),
+              possible, ends["equivalent"], ends["no effect"], ends["unexplained"], told))
     return 0 if good else 1

@@ -5,7 +5,8 @@
 # usage: tests/numerics/check.sh BUILD_DIR [all]
 #   all: 20 million random comparisons a pair instead of 1, and the kernels for GPUs in their emulators
 #
-# Prints "ok NAME", "not ok NAME" or "skip NAME" for each case, and a last line that sums them up.
+# Prints "ok NAME", "not ok NAME" or "skip NAME" for each case, and what was compared in the end: a line
+# "pair LEFT = RIGHT: N comparisons" each, and a last line that sums all up.
 
 set -uo pipefail
 
@@ -16,10 +17,10 @@ fi
 build=$1
 all=${2-}
 tests=$build/tests
-millions=1
+millions=1 ptx_elements=100000
 [ -z "$all" ] || millions=20
 good=0 bad=0
-summary=()
+summary=() pairs=()
 
 # count FILE STATUS NAME: prints what a program printed and counts its cases; its last line goes to the summary.
 count()
@@ -38,7 +39,27 @@ count()
 		not=1
 	fi
 	good=$((good + ok)) bad=$((bad + not))
-	[ -z "$last" ] || summary+=("$last")
+	mapfile -t -O "${#pairs[@]}" pairs < <(grep -E '^pair |^(not )?ok .* mutants: ' "$1.said")
+	case $last in
+	"" | pair\ *) ;;
+	*) summary+=("$last") ;;
+	esac
+}
+
+# enough: every pair has as many comparisons as it should have; a pair of PTX, for each kernel.
+enough()
+{
+	local pair nr kernels wanted
+
+	for pair in "${pairs[@]}"; do
+		[[ $pair =~ ^pair\ .*:\ ([0-9]+)\ comparisons(, ([0-9]+) kernels)? ]] || continue
+		nr=${BASH_REMATCH[1]} kernels=${BASH_REMATCH[3]:-0} wanted=$((millions * 1000000))
+		[[ $pair != "pair PTX "* ]] || wanted=$((ptx_elements * kernels))
+		if [ "$nr" -lt "$wanted" ]; then
+			echo "not ok ${pair%% comparisons*} comparisons, not $wanted"
+			bad=$((bad + 1))
+		fi
+	done
 }
 
 # part NAME COMMAND...
@@ -69,20 +90,22 @@ if [ -n "$all" ]; then
 		echo "skip kernels for GPUs, their source emulated: tests/cuda/emulate is not built (C++ compiler)"
 	fi
 	if [ -x tests/cuda/ptx.sh ]; then
-		part "kernels for GPUs, their PTX interpreted" tests/cuda/ptx.sh "$build" 100000 150
+		part "kernels for GPUs, their PTX interpreted" tests/cuda/ptx.sh "$build" "$ptx_elements" 150
 	else
 		echo "skip kernels for GPUs, their PTX interpreted: there is no tests/cuda/ptx.sh"
 	fi
 	if [ -x "$tests/unit/gpu_allreduce_test" ]; then
 		part "tensors of a GPU, through a driver that is faked" env CMOCKA_MESSAGE_OUTPUT=TAP \
-			"$tests/unit/gpu_allreduce_test"
+			"$tests/unit/gpu_allreduce_test" "$millions"
 	else
 		echo "skip tensors of a GPU, through a driver that is faked: gpu_allreduce_test is not built"
 	fi
 fi
+enough
 printf -v text '%s; ' "${summary[@]}"
 if [ -n "$all" ]; then
-	printf '%s\n' "${summary[@]}"
+	echo
+	printf '%s\n' "${summary[@]}" "${pairs[@]}"
 	echo "$good passed, $bad failed"
 else
 	echo "${text%; }"

@@ -167,9 +167,9 @@ static bool pair_check(const struct quant_ops *left, const struct quant_ops *rig
 	while (pair_total(&pair) - pair.swept < want)
 		pair_draw(&pair);
 	for (size_t s = 0; s < PIECE_SUBJECTS && piece_subjects[s].name; s++)
-		printf("  %s = %s %s: %llu\n", left->name, right->name, piece_subjects[s].name,
-		       (unsigned long long)pair.compared[s]);
-	printf("%s = %s: %llu comparisons, %llu of them all 16-bit values with %d scales each; %llu pieces differ\n",
+		printf("  %s = %s, %s: %llu comparisons\n", left->name, right->name,
+		       piece_subjects[s].name, (unsigned long long)pair.compared[s]);
+	printf("pair %s = %s: %llu comparisons, %llu of them all 16-bit values with %d scales each; %llu pieces differ\n",
 	       left->name, right->name, (unsigned long long)pair_total(&pair),
 	       (unsigned long long)pair.swept, SWEEPS, (unsigned long long)pair.differ);
 	return pair.differ == 0;

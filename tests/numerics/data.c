@@ -9,6 +9,7 @@
 
 #include "host/examples/digits.h"
 #include "host/examples/mlp.h"
+#include "tests/bits.h"
 
 #define DATA_COUNT ((size_t)1 << 18)
 #define DATA_LAYER 4096 /* elements with one sigma */
@@ -23,11 +24,7 @@ static uint64_t random_state;
 
 static uint64_t random_bits(void)
 {
-	uint64_t z = random_state += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
+	return random_next(&random_state);
 }
 
 /* In (0, 1]. */

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "tests/bits.h"
+
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
 static uint64_t random_state;
@@ -17,16 +19,12 @@ void piece_seed(uint64_t seed)
 
 uint64_t piece_random(void)
 {
-	uint64_t z = random_state += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
+	return random_next(&random_state);
 }
 
 static uint32_t below(uint32_t limit)
 {
-	return (uint32_t)(piece_random() >> 32) % limit;
+	return random_below(&random_state, limit);
 }
 
 static void put(struct piece *piece, int bytes, size_t i, uint32_t word)

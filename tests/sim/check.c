@@ -9,6 +9,7 @@
 
 #include "proto/print.h"
 #include "tests/sim/mutant.h"
+#include "tests/sums.h"
 
 enum { MARK = 32, BLOCK = 256 };
 
@@ -158,27 +159,14 @@ void check_exponents(struct world *w, const struct sim_job *job, unsigned r, uns
 
 /* --- Results ---------------------------------------------------------------------------------- */
 
-static void fold_one(uint32_t *sum, uint32_t value, unsigned kind, uint8_t *flags)
-{
-	const int64_t exact = (int64_t)(int32_t)*sum + (int32_t)value;
-
-	if (kind == WIRE_MAX32) {
-		*sum = (int32_t)value > (int32_t)*sum ? value : *sum;
-	} else if (kind == WIRE_ADD32SAT && (exact > INT32_MAX || exact < INT32_MIN)) {
-		*sum = exact > 0 ? INT32_MAX : (uint32_t)INT32_MIN;
-		*flags = WIRE_SATURATED;
-	} else {
-		*sum += value;
-	}
-}
-
 static void fold(uint32_t *sums, const uint32_t *values, unsigned kind, struct expected *e)
 {
+	bool saturated = false;
+
 	for (uint32_t i = 0; i < e->piece.count; i++)
-		if (kind == WIRE_ADD32 || kind == WIRE_ADD16)
-			sums[i] += values[i];
-		else
-			fold_one(&sums[i], values[i], kind, &e->flags);
+		sums[i] = sums_add(kind, sums[i], values[i], &saturated);
+	if (saturated)
+		e->flags = WIRE_SATURATED;
 }
 
 /* All ranks of the epoch must be known: the sum needs them all. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "tests/sim/mutant.h"
+#include "tests/sums.h"
 
 enum { BURST = 16 };
 
@@ -235,16 +236,9 @@ static unsigned host_op(const struct rank *rank, const struct coll_chunk *chunk)
 /* What CLOSE sums over. */
 static void host_count(struct rank *rank, const struct coll_chunk *chunk, const uint8_t *payload)
 {
-	uint32_t sums[2] = { 0, 0 };
+	uint32_t sums[2];
 
-	for (uint32_t i = 0; i < chunk->count; i++) {
-		uint32_t word = chunk->kind == WIRE_ADD16
-					? (uint32_t)(int16_t)wire_get16(payload + 2 * i)
-					: wire_get32(payload + 4 * i);
-
-		sums[0] += word;
-		sums[1] += i * word;
-	}
+	sums_close(sums, chunk->kind, payload, chunk->count);
 	coll_count(rank->coll, chunk, sums);
 }
 

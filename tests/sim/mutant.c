@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "tests/sums.h"
+
 const struct mutant_info mutant_infos[MUTANT_NR] = {
 	[MUTANT_NONE] = { "-", "none", BY_NR },
 	[MUTANT_SOUND] = { "sound", "switch: stand-in, nothing broken", BY_NR },
@@ -85,21 +87,10 @@ void mutant_boot(struct world *w)
 
 /* --- A sum by the book ------------------------------------------------------------------------ */
 
-static uint32_t sum32(uint32_t a, uint32_t b, unsigned kind, uint8_t *flags)
-{
-	int64_t sum = (int64_t)(int32_t)a + (int32_t)b;
-
-	if (kind == WIRE_MAX32)
-		return (int32_t)a > (int32_t)b ? a : b;
-	if (kind == WIRE_ADD32SAT && (sum > INT32_MAX || sum < INT32_MIN)) {
-		*flags |= WIRE_SATURATED;
-		return sum > 0 ? INT32_MAX : (uint32_t)INT32_MIN;
-	}
-	return a + b;
-}
-
 static void standin_add(struct world *w, struct standin_cell *cell, const uint8_t *in)
 {
+	bool saturated = false;
+
 	for (uint32_t i = 0; i < cell->len; i += cell->kind == WIRE_MAX8 ? 1 : 4) {
 		uint8_t *at = cell->bytes + i;
 
@@ -112,10 +103,12 @@ static void standin_add(struct world *w, struct standin_cell *cell, const uint8_
 			wire_put16(at, (uint16_t)(wire_get16(at) + wire_get16(in + i)));
 			wire_put16(at + 2, (uint16_t)(wire_get16(at + 2) + wire_get16(in + i + 2)));
 		} else {
-			wire_put32(at, sum32(wire_get32(at), wire_get32(in + i), cell->kind,
-					     &cell->flags));
+			wire_put32(at, sums_add(cell->kind, wire_get32(at), wire_get32(in + i),
+						&saturated));
 		}
 	}
+	if (saturated)
+		cell->flags |= WIRE_SATURATED;
 }
 
 static bool standin_differs(const struct world *w, const struct standin_cell *cell,

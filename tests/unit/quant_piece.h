@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "kernels/quant.h"
+#include "tests/bits.h"
 
 #define NR_MAX 1500		/* elements of a random piece */
 #define BLOCKS_MAX 8		/* blocks it can touch, with room */
@@ -26,32 +27,12 @@ static uint64_t rng_state; /* set it to repeat a run */
 
 static inline uint64_t rng(void)
 {
-	uint64_t z = rng_state += 0x9e3779b97f4a7c15ull;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-	return z ^ z >> 31;
+	return random_next(&rng_state);
 }
 
 static inline uint32_t rng_below(uint32_t limit)
 {
-	return (uint32_t)(rng() >> 32) % limit;
-}
-
-static inline uint32_t float_bits(float value)
-{
-	uint32_t bits;
-
-	memcpy(&bits, &value, sizeof(bits));
-	return bits;
-}
-
-static inline float bits_float(uint32_t bits)
-{
-	float value;
-
-	memcpy(&value, &bits, sizeof(value));
-	return value;
+	return random_below(&rng_state, limit);
 }
 
 static inline uint32_t wire_get(const void *base, size_t i)
@@ -179,15 +160,6 @@ static inline void piece_floats(struct piece *p, enum quant_dtype dtype)
 	}
 }
 
-/* A sum of at most 32 bits on which the rounding to a format could turn, and its neighbours. */
-static inline uint32_t sum_near_tie(const struct piece *p)
-{
-	static const uint32_t bits[] = { 9, 12, 25 };
-	uint32_t tie = (uint32_t)rng() >> (32 - bits[rng_below(3)]) | 1u;
-
-	return (tie << rng_below(20)) * (rng_below(2) ? p->divisor : 1u) + rng_below(3) - 1u;
-}
-
 /* Sums of every width, so that small, tied and extreme ones occur. */
 static inline void piece_sums(struct piece *p, enum quant_wire wire)
 {
@@ -203,7 +175,8 @@ static inline void piece_sums(struct piece *p, enum quant_wire wire)
 		if (rng_below(16) == 0)
 			word = (uint32_t)((int32_t)rng_below(32768) * (int32_t)p->divisor);
 		if (rng_below(4) == 0)
-			word = sum_near_tie(p) * (rng_below(2) ? 1u : 0xffffffffu);
+			word = random_tie(&rng_state, p->divisor, 20) *
+			       (rng_below(2) ? 1u : 0xffffffffu);
 		if (narrow)
 			wire_put16(p->src + p->src_at, i, word);
 		else

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "tests/sums.h"
+
 enum { RANK_IP = 0x0a000001, SWITCH_IP = 0x0a010001 };
 
 static uint64_t draw(struct world *w, uint64_t n)
@@ -186,15 +188,11 @@ static void rank_over(struct rank *rank)
 	memset(rank->elements, 0, sizeof(rank->elements));
 }
 
-/* What CLOSE sums over, as plainly as possible. */
 static void rank_count(struct rank *rank, const struct coll_chunk *c, const uint8_t *payload)
 {
-	uint32_t sums[2] = { 0, 0 };
+	uint32_t sums[2];
 
-	for (uint32_t i = 0; i < c->count; i++) {
-		sums[0] += wire_get32(payload + 4 * i);
-		sums[1] += i * wire_get32(payload + 4 * i);
-	}
+	sums_close(sums, c->kind, payload, c->count);
 	coll_count(rank->coll, c, sums);
 }
 
