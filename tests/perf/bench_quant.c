@@ -76,7 +76,7 @@ static const struct row rows[] = {
 };
 #define NR_ROWS (sizeof(rows) / sizeof(rows[0]))
 
-static const char *const isas[] = { "scalar", "avx2", "avx512" };
+static const char *const isas[] = { "scalar", "avx2", "avx512", "avx512fp16" };
 #define NR_ISAS (sizeof(isas) / sizeof(isas[0]))
 #define NR_RESULTS (NR_ROWS * NR_LEVELS * (NR_ISAS + 1))
 
@@ -397,8 +397,10 @@ static size_t bench_run(struct bench_result *results, struct bench_set *set)
 
 	printf("# packets of %d bytes, medians of %d by CPU time; GB/s, memcpy, ratio\n",
 	       PIECE_BYTES, ROUNDS);
-	printf("%-18s %-5s %22s %22s %22s %9s\n", "# what", "from", isas[0], isas[1], isas[2],
-	       "x scalar");
+	printf("%-18s %-5s", "# what", "from");
+	for (size_t i = 0; i < NR_ISAS; i++)
+		printf(" %22s", isas[i]);
+	printf(" %9s\n", "x scalar");
 	set_fill(set, filled);
 	for (size_t r = 0; r < NR_ROWS; r++) {
 		if (rows[r].dtype != filled) {
