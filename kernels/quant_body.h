@@ -232,6 +232,7 @@ VEC_FN vec_u32 run_quantize(enum quant_dtype dtype, enum quant_wire wire, const 
 		.scale = body_pow2(run.k),
 		.k = run.k,
 		.limit = wire == QUANT_WIRE_16 ? qm_limit16(piece->chunk->world) : 0,
+		.ahead = wire == QUANT_WIRE_32,
 		.end = (uintptr_t)piece->dst + wire_size(wire) * piece->chunk->count,
 		.least = least,
 	};
@@ -314,8 +315,8 @@ RUN_FN void run_dequantize_rare(enum quant_dtype dtype, enum quant_wire wire,
 		quant_ops_scalar.floats[dtype].dequantize[wire](dst, src, &chunk, divisor);
 }
 
-/* To here a sum of 16 bits times 2^-k is a multiple of float16's least number: rounded but once. */
-#define HALF_SHIFT_MAX 24
+/* To here what becomes subnormal has 11 bits, which float16 holds: nothing is rounded twice. */
+#define HALF_SHIFT_MAX 25
 
 VEC_FN void run_dequantize(enum quant_dtype dtype, enum quant_wire wire, const struct piece *piece,
 			   struct run run, const struct ratio *ratio)
@@ -330,6 +331,7 @@ VEC_FN void run_dequantize(enum quant_dtype dtype, enum quant_wire wire, const s
 		.dtype = dtype,
 		.wire = wire,
 		.k = run.k + ratio->log2,
+		.ahead = dtype == QUANT_F32,
 		.end = (uintptr_t)piece->dst + dtype_size(dtype) * piece->chunk->count,
 	};
 
@@ -341,6 +343,7 @@ VEC_FN void run_dequantize(enum quant_dtype dtype, enum quant_wire wire, const s
 		return;
 	}
 	if (half && vec.k <= HALF_SHIFT_MAX) {
+		vec.ahead = true;
 		body_rows(row_dequantize_half, dst, src, run.count, &vec);
 		return;
 	}
@@ -427,6 +430,7 @@ VEC_FN uint64_t body_dequantize(enum quant_dtype dtype, enum quant_wire wire,
 	{                                                                                          \
 		struct vec vec = { .size = { 4, dtype_size(kind) },                                \
 				   .dtype = kind,                                                  \
+				   .ahead = true,                                                  \
 				   .end = (uintptr_t)dst + 4 * count,                              \
 				   .reverse = reverse };                                           \
                                                                                                    \
@@ -443,6 +447,7 @@ VEC_FN uint64_t body_dequantize(enum quant_dtype dtype, enum quant_wire wire,
 	{                                                                                          \
 		struct vec vec = { .size = { dtype_size(kind), 4 },                                \
 				   .dtype = kind,                                                  \
+				   .ahead = (kind) == QUANT_F32,                                   \
 				   .end = (uintptr_t)dst + dtype_size(kind) * count,               \
 				   .reverse = reverse };                                           \
                                                                                                    \
@@ -459,6 +464,7 @@ VEC_FN uint64_t body_dequantize(enum quant_dtype dtype, enum quant_wire wire,
 	{                                                                                          \
 		struct vec vec = { .size = { 4, dtype_size(kind) },                                \
 				   .dtype = kind,                                                  \
+				   .ahead = true,                                                  \
 				   .end = (uintptr_t)dst + 4 * count,                              \
 				   .scale = factor };                                              \
                                                                                                    \
@@ -475,6 +481,7 @@ VEC_FN uint64_t body_dequantize(enum quant_dtype dtype, enum quant_wire wire,
 	{                                                                                          \
 		struct vec vec = { .size = { dtype_size(kind), 4 },                                \
 				   .dtype = kind,                                                  \
+				   .ahead = (kind) == QUANT_F32,                                   \
 				   .end = (uintptr_t)dst + dtype_size(kind) * count,               \
 				   .scale = factor };                                              \
                                                                                                    \

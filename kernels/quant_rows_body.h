@@ -25,7 +25,8 @@ struct vec {
 	struct vec_divisor divisor;
 	int32_t limit;	  /* of int16 */
 	uint32_t reverse; /* of an order: all ones */
-	uintptr_t end;	  /* of the memory that is written, if its elements have 4 bytes */
+	bool ahead;	  /* whether lines are asked for early, up to: */
+	uintptr_t end;	  /* of the memory that is written */
 	vec_u32 least;	  /* of all int32 made, or int16 before they were clamped */
 };
 
@@ -42,17 +43,17 @@ VEC_FN size_t wire_size(enum quant_wire wire)
 }
 
 /*
- * A line that is written costs about five times one that is read: where a row writes two, they are
- * asked for early. Not beyond the end, where another core may write.
+ * A line that is written costs about five times one that is read: it is asked for early where that
+ * pays. Not beyond the end, where another core may write.
  */
 #define AHEAD 256
 
-VEC_FN void row_ahead(const void *row, uintptr_t end)
+VEC_FN void row_ahead(const void *row, size_t bytes, uintptr_t end)
 {
-	const uintptr_t last = end - 2 * VEC_BYTES, ahead = (uintptr_t)row + AHEAD;
+	const uintptr_t last = end - bytes, ahead = (uintptr_t)row + AHEAD;
 	const uint8_t *lines = (const uint8_t *)(ahead < last ? ahead : last);
 
-	for (size_t at = 0; at < 2 * VEC_BYTES; at += 64)
+	for (size_t at = 0; at < bytes; at += 64)
 		__builtin_prefetch(lines + at, 1);
 }
 
@@ -79,8 +80,8 @@ VEC_FN void body_rows(row_fn row, void *dst, const void *src, size_t count, stru
 		return;
 	}
 	for (; i + VEC_PAIR <= count; i += VEC_PAIR) {
-		if (VEC_BYTES == 64 && size.dst == 4)
-			row_ahead(to + 4 * i, vec->end);
+		if (VEC_BYTES == 64 && vec->ahead)
+			row_ahead(to + size.dst * i, VEC_PAIR * size.dst, vec->end);
 		row(to + size.dst * i, from + size.src * i, vec);
 	}
 	if (i < count) {

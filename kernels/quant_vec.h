@@ -32,7 +32,7 @@
  * VEC_HALF is 1 if it computes in float16, 32 in a register of 16 words, and has
  *
  *   half_quantize(x, k)                int16 of x * 2^k; INT16_MIN if it does not fit
- *   half_dequantize(sums, k)           float16 of int16 times 2^-k, k <= 24
+ *   half_dequantize(sums, k)           float16 of int16 times 2^-k, k <= 25
  *
  * VEC_TURNS is 1 if rounding every other word in its place is faster than pair_store_upper_normal.
  */
