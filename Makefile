@@ -132,8 +132,9 @@ $(error The unit tests need cmocka: `make deps` installs it (Debian package libc
 endif
 endif
 
-# A file's name says what it needs: *_dpdk.c, *_sse42.c, *_avx2.c, *_avx512.c.
-skipped := $(if $(HAVE_DPDK),,%_dpdk.c %_dpdk_test.c) $(if $(X86),,%_sse42.c %_avx2.c %_avx512.c) \
+# A file's name says what it needs: *_dpdk.c, *_sse42.c, *_avx2.c, *_avx512.c, *_avx512fp16.c.
+skipped := $(if $(HAVE_DPDK),,%_dpdk.c %_dpdk_test.c) \
+           $(if $(X86),,%_sse42.c %_avx2.c %_avx512.c %_avx512fp16.c) \
            $(if $(HAVE_JSON),,switch/tallyctl%.c tests/unit/tallyctl%.c)
 src      = $(filter-out $(skipped),$(wildcard $(1)/*.c))
 # A file that defines main is a program; the other files of its folder belong to all of them.
@@ -146,7 +147,9 @@ objs     = $(call obj,$(filter-out $(MAINS),$(call src,$(1))))
 
 $(B)/%_sse42.o: ISA := -msse4.2 -mpclmul
 $(B)/%_avx2.o: ISA := -mavx2
-$(B)/%_avx512.o: ISA := -mavx512f -mavx512bw -mavx512vl -mavx512dq
+AVX512   := -mavx512f -mavx512bw -mavx512vl -mavx512dq
+$(B)/%_avx512.o: ISA := $(AVX512)
+$(B)/%_avx512fp16.o: ISA := $(AVX512) -mavx512vbmi -mavx512bf16 -mavx512fp16
 $(B)/kernels/quant_avx2.o: ISA := -mavx2 -mfma -mf16c
 # The definition: what it is compared with must not be the same vector code.
 $(B)/kernels/quant_scalar.o: EXTRA := -fno-tree-vectorize -fno-tree-slp-vectorize

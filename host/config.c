@@ -87,7 +87,7 @@ static const struct config_option config_table[] = {
 		  "as what sums and averages of floats travel, unless an operation says so itself; int16: half "
 		  "the bytes, less exact" },
 	{ CONFIG_OPT("kernels", "KERNELS", CONFIG_CHOICE, kernels), .default_text = "best",
-	  .unit_text = "", .allowed = "best|scalar|avx2|avx512",
+	  .unit_text = "", .allowed = "best|scalar|avx2|avx512|avx512fp16",
 	  .meaning = "instructions for the conversion of numbers; all give the same bits" },
 	{ CONFIG_OPT("libcuda", "LIBCUDA", CONFIG_TEXT, libcuda), .default_text = "",
 	  .unit_text = "", .allowed = "a file name", .max = CONFIG_PATH - 1,
@@ -550,7 +550,7 @@ int config_resolve(struct config *config, const struct tally_config *set,
 
 const char *config_kernels(const struct config *config)
 {
-	static const char *const names[] = { NULL, "scalar", "avx2", "avx512" };
+	static const char *const names[] = { NULL, "scalar", "avx2", "avx512", "avx512fp16" };
 
 	return names[config->kernels];
 }

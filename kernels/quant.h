@@ -64,7 +64,7 @@ struct quant_float {
  * thread has set, leave that as it was, and never trap. Sticky exception flags may be raised.
  */
 struct quant_ops {
-	const char *name; /* "scalar", "avx2", "avx512" */
+	const char *name; /* "scalar", "avx2", "avx512", "avx512fp16" */
 	struct quant_float floats[QUANT_DTYPES];
 
 	/* Raw words to the wire and back. */

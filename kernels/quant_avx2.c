@@ -10,6 +10,8 @@
 #define VEC_MODE MODE_ALL
 #define VEC_MODE_STORE_HALF MODE_ALL
 #define VEC_LANES 8
+#define VEC_HALF 0
+#define VEC_TURNS 1
 #include "kernels/quant_vec.h"
 
 VEC_FN vec_u32 vec_load(const void *src)
@@ -40,6 +42,34 @@ VEC_FN bool vec_beyond(vec_u32 words)
 	__m256i beyond = _mm256_cmpeq_epi32((__m256i)words, _mm256_set1_epi32(INT32_MIN));
 
 	return _mm256_movemask_epi8(beyond) != 0;
+}
+
+VEC_FN vec_u32 vec_min16(vec_u32 a, vec_u32 b)
+{
+	return (vec_u32)_mm256_min_epi16((__m256i)a, (__m256i)b);
+}
+
+VEC_FN bool vec_beyond16(vec_u32 words)
+{
+	__m256i beyond = _mm256_cmpeq_epi16((__m256i)words, _mm256_set1_epi16(INT16_MIN));
+
+	return _mm256_movemask_epi8(beyond) != 0;
+}
+
+VEC_FN vec_u32 vec_clamp16(vec_u32 words, int32_t limit)
+{
+	__m256i most = _mm256_set1_epi16((int16_t)limit);
+	__m256i least = _mm256_set1_epi16((int16_t)-limit);
+
+	return (vec_u32)_mm256_max_epi16(_mm256_min_epi16((__m256i)words, most), least);
+}
+
+VEC_FN vec_u32 vec_swap16(vec_u32 words)
+{
+	const __m256i order = _mm256_broadcastsi128_si256(
+		_mm_setr_epi8(1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14));
+
+	return (vec_u32)_mm256_shuffle_epi8((__m256i)words, order);
 }
 
 VEC_FN vec_u32 vec_multiply(vec_u32 x, float factor)
@@ -125,17 +155,6 @@ VEC_FN struct pair pair_load_upper(const void *src)
 	return words;
 }
 
-VEC_FN struct pair pair_load_upper_mixed(const void *src)
-{
-	__m256i words = _mm256_loadu_si256(src), zero = _mm256_setzero_si256();
-	struct pair mixed = {
-		.low = (vec_u32)_mm256_unpacklo_epi16(zero, words),
-		.high = (vec_u32)_mm256_unpackhi_epi16(zero, words),
-	};
-
-	return mixed;
-}
-
 /* Packing works within 128 bits; this puts the quarters in order. */
 VEC_FN __m256i half_in_order(__m256i packed)
 {
@@ -169,34 +188,41 @@ VEC_FN void pair_store_half(void *dst, struct pair x)
 	_mm_storeu_si128(to + 1, _mm256_cvtps_ph((__m256)x.high, _MM_FROUND_TO_NEAREST_INT));
 }
 
-VEC_FN __m256i half_swap16(__m256i words)
-{
-	const __m256i order = _mm256_broadcastsi128_si256(
-		_mm_setr_epi8(1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14));
-
-	return _mm256_shuffle_epi8(words, order);
-}
-
 VEC_FN struct pair pair_load_be16(const void *src)
 {
-	__m256i words = half_swap16(_mm256_loadu_si256(src));
+	__m256i halves = half_in_order((__m256i)vec_swap16(vec_load(src)));
+	__m256i zero = _mm256_setzero_si256();
 	struct pair sums = {
-		.low = (vec_u32)_mm256_cvtepi16_epi32(_mm256_castsi256_si128(words)),
-		.high = (vec_u32)_mm256_cvtepi16_epi32(_mm256_extracti128_si256(words, 1)),
+		.low = (vec_u32)_mm256_unpacklo_epi16(zero, halves),
+		.high = (vec_u32)_mm256_unpackhi_epi16(zero, halves),
 	};
 
 	return sums;
 }
 
-VEC_FN void pair_store_be16(void *dst, struct pair q, int32_t limit, bool mixed)
+VEC_FN vec_u32 pair_pack16(struct pair q)
 {
-	__m256i packed = _mm256_packs_epi32((__m256i)q.low, (__m256i)q.high);
+	return (vec_u32)_mm256_packs_epi32((__m256i)q.low, (__m256i)q.high);
+}
 
-	packed = _mm256_min_epi16(packed, _mm256_set1_epi16((int16_t)limit));
-	packed = _mm256_max_epi16(packed, _mm256_set1_epi16((int16_t)-limit));
-	if (!mixed)
-		packed = half_in_order(packed);
-	_mm256_storeu_si256(dst, half_swap16(packed));
+VEC_FN vec_u32 vec_swap16_turns(vec_u32 packed)
+{
+	const __m256i order = _mm256_broadcastsi128_si256(
+		_mm_setr_epi8(1, 0, 9, 8, 3, 2, 11, 10, 5, 4, 13, 12, 7, 6, 15, 14));
+
+	return (vec_u32)_mm256_shuffle_epi8((__m256i)packed, order);
+}
+
+VEC_FN vec_u32 vec_swap16_packed(vec_u32 packed)
+{
+	return vec_swap16((vec_u32)half_in_order((__m256i)packed));
+}
+
+VEC_FN void pair_store_upper_normal(void *dst, struct pair x)
+{
+	struct pair rounded = { vec_round_upper(x.low), vec_round_upper(x.high) };
+
+	pair_store_upper(dst, rounded);
 }
 
 #include "kernels/quant_body.h"

@@ -13,7 +13,7 @@
 
 #include <xmmintrin.h>
 
-#include "kernels/quant_vec.h"
+#include "kernels/quant_rows_body.h"
 
 /* Not inlined: no float operation leaves the default mode, and no constants the rare loops. */
 #define RUN_FN static __attribute__((noinline))
@@ -48,230 +48,6 @@ VEC_FN unsigned mode_load(enum quant_dtype dtype)
 VEC_FN unsigned mode_store(enum quant_dtype dtype)
 {
 	return dtype == QUANT_F16 ? VEC_MODE_STORE_HALF : MODE_NONE;
-}
-
-/* --- Rows: two registers ------------------------------------------------------------- */
-
-/* Bytes of an element, there and here. */
-struct sizes {
-	size_t dst;
-	size_t src;
-};
-
-/* What a loop keeps in registers. The first three are constants, once inlined. */
-struct vec {
-	struct sizes size;
-	enum quant_dtype dtype;
-	enum quant_wire wire;
-	float scale;
-	bool divides;
-	struct vec_divisor divisor;
-	int32_t limit;	  /* of int16 */
-	uint32_t reverse; /* of an order: all ones */
-	vec_u32 least;	  /* of all int32 made */
-};
-
-typedef void (*row_fn)(void *dst, const void *src, struct vec *vec);
-
-VEC_FN size_t dtype_size(enum quant_dtype dtype)
-{
-	return dtype == QUANT_F32 ? 4 : 2;
-}
-
-VEC_FN size_t wire_size(enum quant_wire wire)
-{
-	return wire == QUANT_WIRE_32 ? 4 : 2;
-}
-
-/*
- * Memory of any alignment, a row at a time; the last one overlaps the one before, and what is
- * shorter than a row goes through a padded copy.
- */
-VEC_FN void body_rows(row_fn row, void *dst, const void *src, size_t count, struct vec *vec)
-{
-	const struct sizes size = vec->size;
-	uint8_t *to = dst;
-	const uint8_t *from = src;
-	size_t i = 0;
-
-	/* At most a block, the compiler knows, and would lay each row of it out: 25 % more code. */
-	__asm__("" : "+r"(count));
-	if (count < VEC_PAIR) {
-		uint8_t in[VEC_PAIR * 4] = { 0 };
-		uint8_t out[VEC_PAIR * 4];
-
-		memcpy(in, from, size.src * count);
-		row(out, in, vec);
-		memcpy(to, out, size.dst * count);
-		return;
-	}
-	for (; i + VEC_PAIR <= count; i += VEC_PAIR)
-		row(to + size.dst * i, from + size.src * i, vec);
-	if (i < count) {
-		i = count - VEC_PAIR;
-		row(to + size.dst * i, from + size.src * i, vec);
-	}
-}
-
-VEC_FN struct pair pair_load(const void *src)
-{
-	struct pair words = { vec_load(src), vec_load((const char *)src + VEC_BYTES) };
-
-	return words;
-}
-
-VEC_FN void pair_store(void *dst, struct pair words)
-{
-	vec_store(dst, words.low);
-	vec_store((char *)dst + VEC_BYTES, words.high);
-}
-
-/* Floats of the user's memory, widened. */
-VEC_FN struct pair pair_load_float(enum quant_dtype dtype, const void *src)
-{
-	if (dtype == QUANT_F32)
-		return pair_load(src);
-	if (dtype == QUANT_F16)
-		return pair_load_half(src);
-	return pair_load_upper(src);
-}
-
-/* Floats narrowed into the user's memory, ties to even. The only NaN is QM_NAN. */
-VEC_FN void pair_store_float(enum quant_dtype dtype, void *dst, struct pair x)
-{
-	if (dtype == QUANT_F32) {
-		pair_store(dst, x);
-	} else if (dtype == QUANT_F16) {
-		pair_store_half(dst, x);
-	} else {
-		x.low = vec_round_upper(x.low);
-		x.high = vec_round_upper(x.high);
-		pair_store_upper(dst, x);
-	}
-}
-
-/* Words with QM_NAN where bits are a NaN's. */
-VEC_FN vec_u32 vec_or_nan(vec_u32 words, vec_u32 bits)
-{
-	vec_u32 nan = (vec_u32)((vec_i32)(bits & 0x7fffffffu) > (int32_t)QM_INF);
-
-	return (words & ~nan) | (nan & QM_NAN);
-}
-
-VEC_FN void row_quantize(void *dst, const void *src, struct vec *vec)
-{
-	const bool mixed = vec->dtype == QUANT_BF16 && vec->wire == QUANT_WIRE_16;
-	struct pair x = mixed ? pair_load_upper_mixed(src) : pair_load_float(vec->dtype, src);
-	struct pair q = { vec_quantize(x.low, vec->scale), vec_quantize(x.high, vec->scale) };
-
-	vec->least = vec_min(vec->least, vec_min(q.low, q.high));
-	if (vec->wire == QUANT_WIRE_16) {
-		pair_store_be16(dst, q, vec->limit, mixed);
-		return;
-	}
-	vec_store(dst, vec_swap(q.low));
-	vec_store((char *)dst + VEC_BYTES, vec_swap(q.high));
-}
-
-/*
- * To 16 bits it has to be rounded once. What the float32 in between cannot hold of a sum of 32
- * bits, or of that divided by up to DIVISOR_NARROW_MAX, is told by its lowest bit: it is on the
- * right side of each point where the second rounding turns. Sums of 16 bits it holds.
- */
-VEC_FN vec_u32 vec_result(vec_u32 sum, const struct vec *vec)
-{
-	vec_u32 x;
-
-	if (vec->wire == QUANT_WIRE_32 && vec->dtype == QUANT_F32 && vec->divides)
-		return vec_multiply(vec_average(sum, &vec->divisor), vec->scale);
-	if (vec->wire == QUANT_WIRE_32 && vec->dtype != QUANT_F32)
-		x = vec_float_odd(sum);
-	else
-		x = vec_float(sum);
-	if (vec->divides)
-		x = vec_divide(x, &vec->divisor);
-	return vec_multiply(x, vec->scale);
-}
-
-/* Both of 16 bits, in one register: every other one by turns, which needs no moves. */
-VEC_FN void row_dequantize_bf16(void *dst, const void *src, struct vec *vec)
-{
-	vec_u32 words = vec_swap(vec_load(src));
-	vec_u32 even = vec_result((vec_u32)((vec_i32)words >> 16), vec);
-	vec_u32 odd = vec_result((vec_u32)((vec_i32)(words << 16) >> 16), vec);
-
-	vec_store(dst, vec_round_upper(even) >> 16 | (vec_round_upper(odd) & 0xffff0000u));
-}
-
-VEC_FN void row_dequantize(void *dst, const void *src, struct vec *vec)
-{
-	struct pair sum;
-
-	if (vec->dtype == QUANT_BF16 && vec->wire == QUANT_WIRE_16) {
-		row_dequantize_bf16(dst, src, vec);
-		return;
-	}
-	if (vec->wire == QUANT_WIRE_16) {
-		sum = pair_load_be16(src);
-	} else {
-		sum = pair_load(src);
-		sum.low = vec_swap(sum.low);
-		sum.high = vec_swap(sum.high);
-	}
-	sum.low = vec_result(sum.low, vec);
-	sum.high = vec_result(sum.high, vec);
-	pair_store_float(vec->dtype, dst, sum);
-}
-
-VEC_FN vec_u32 vec_order(vec_u32 x, uint32_t reverse)
-{
-	vec_u32 key = x ^ ((vec_u32)((vec_i32)x >> 31) >> 1) ^ reverse;
-
-	return vec_swap(vec_or_nan(key, x));
-}
-
-VEC_FN void row_order(void *dst, const void *src, struct vec *vec)
-{
-	struct pair x = pair_load_float(vec->dtype, src);
-
-	vec_store(dst, vec_order(x.low, vec->reverse));
-	vec_store((char *)dst + VEC_BYTES, vec_order(x.high, vec->reverse));
-}
-
-VEC_FN vec_u32 vec_unorder(vec_u32 key, uint32_t reverse)
-{
-	vec_u32 plain = vec_swap(key) ^ reverse;
-	vec_u32 x = plain ^ ((vec_u32)((vec_i32)plain >> 31) >> 1);
-
-	return vec_or_nan(x, x);
-}
-
-VEC_FN void row_unorder(void *dst, const void *src, struct vec *vec)
-{
-	struct pair x = pair_load(src);
-
-	x.low = vec_unorder(x.low, vec->reverse);
-	x.high = vec_unorder(x.high, vec->reverse);
-	pair_store_float(vec->dtype, dst, x);
-}
-
-VEC_FN struct pair pair_multiply(struct pair x, float factor)
-{
-	x.low = vec_multiply(x.low, factor);
-	x.high = vec_multiply(x.high, factor);
-	x.low = vec_or_nan(x.low, x.low);
-	x.high = vec_or_nan(x.high, x.high);
-	return x;
-}
-
-VEC_FN void row_widen(void *dst, const void *src, struct vec *vec)
-{
-	pair_store(dst, pair_multiply(pair_load_float(vec->dtype, src), vec->scale));
-}
-
-VEC_FN void row_narrow(void *dst, const void *src, struct vec *vec)
-{
-	pair_store_float(vec->dtype, dst, pair_multiply(pair_load(src), vec->scale));
 }
 
 /* --- Scan ---------------------------------------------------------------------------- */
@@ -353,39 +129,72 @@ VEC_FN uint64_t body_scan(enum quant_dtype dtype, uint8_t *exp, const void *src,
 /* For divisors up to here, and powers of two, an average has its one rounding: see vec_result. */
 #define DIVISOR_NARROW_MAX 1024u
 
-static inline double body_pow2(int k)
+/* 2^k, -126 <= k <= 127 */
+static inline float body_pow2(int k)
 {
-	uint64_t bits = (uint64_t)(k + 1023) << 52;
-	double value;
+	uint32_t bits = (uint32_t)(k + 127) << QM_F32_MANT;
+	float value;
 
 	memcpy(&value, &bits, sizeof(value));
 	return value;
 }
 
-/* A run: the elements of one block. */
-struct run {
+/* What a call is given. */
+struct piece {
 	void *dst;
 	const void *src;
-	struct quant_chunk chunk; /* of the run alone */
-	uint8_t exp;
+	const struct quant_chunk *chunk;
+};
+
+/* The k of a block whose exponent is 0, were that not counted as 1. */
+static inline int piece_shift(const struct piece *piece, enum quant_wire wire)
+{
+	const uint32_t world = piece->chunk->world;
+
+	return 1 + (wire == QUANT_WIRE_32 ? qm_shift(1, world) : qm_shift16(1, world));
+}
+
+/* A run: the elements of one block. Passed by value, so that it stays in registers. */
+struct run {
+	size_t done; /* elements of the piece before it */
+	size_t count;
+	uint32_t exp;
 	int k;
 };
 
-VEC_FN struct run run_at(const struct quant_chunk *chunk, enum quant_wire wire, size_t done)
+VEC_FN struct run run_at(const struct piece *piece, int shift, size_t done)
 {
 	struct run run = {
-		.chunk = {
-			.exp = chunk->exp + (chunk->phase + done) / QUANT_BLOCK,
-			.phase = (uint32_t)((chunk->phase + done) % QUANT_BLOCK),
-			.world = chunk->world,
-			.count = quant_run(chunk, done),
-		},
-		.exp = quant_exp(chunk, done),
+		.done = done,
+		.count = quant_run(piece->chunk, done),
+		.exp = quant_exp(piece->chunk, done),
 	};
 
-	run.k = wire == QUANT_WIRE_32 ? qm_shift(run.exp, chunk->world)
-				      : qm_shift16(run.exp, chunk->world);
+	run.k = shift - (int)(run.exp ? run.exp : 1u);
 	return run;
+}
+
+/* The piece that a run is. */
+static inline struct quant_chunk run_chunk(const struct piece *piece, struct run run)
+{
+	struct quant_chunk chunk = {
+		.exp = piece->chunk->exp + (piece->chunk->phase + run.done) / QUANT_BLOCK,
+		.phase = (uint32_t)((piece->chunk->phase + run.done) % QUANT_BLOCK),
+		.world = piece->chunk->world,
+		.count = run.count,
+	};
+
+	return chunk;
+}
+
+VEC_FN void *run_dst(const struct piece *piece, struct run run, size_t size)
+{
+	return (char *)piece->dst + size * run.done;
+}
+
+VEC_FN const void *run_src(const struct piece *piece, struct run run, size_t size)
+{
+	return (const char *)piece->src + size * run.done;
 }
 
 static bool memory_is_zero(const uint8_t *src, size_t bytes)
@@ -397,46 +206,59 @@ static bool memory_is_zero(const uint8_t *src, size_t bytes)
 	return !any;
 }
 
-/* Blocks near the subnormals: zeros are common there, other values are not. And lies. */
-RUN_FN void run_quantize_rare(enum quant_dtype dtype, enum quant_wire wire, const struct run *run)
+/* Blocks of NaN, or near the subnormals: zeros are common there, other values are not. */
+RUN_FN void run_quantize_rare(enum quant_dtype dtype, enum quant_wire wire,
+			      const struct piece *piece, struct run run)
 {
-	if (block_largest(dtype, run->src, run->chunk.count) == 0)
-		memset(run->dst, 0, wire_size(wire) * run->chunk.count);
+	const struct quant_chunk chunk = run_chunk(piece, run);
+	const void *src = run_src(piece, run, dtype_size(dtype));
+	void *dst = run_dst(piece, run, wire_size(wire));
+
+	if (run.exp == QM_EXP_NONFINITE || block_largest(dtype, src, run.count) == 0)
+		memset(dst, 0, wire_size(wire) * run.count);
 	else
-		quant_ops_scalar.floats[dtype].quantize[wire](run->dst, run->src, &run->chunk);
+		quant_ops_scalar.floats[dtype].quantize[wire](dst, src, &chunk);
 }
 
-VEC_FN void run_quantize(enum quant_dtype dtype, enum quant_wire wire, const struct run *run)
+/* Returns the least of all made so far. */
+VEC_FN vec_u32 run_quantize(enum quant_dtype dtype, enum quant_wire wire, const struct piece *piece,
+			    struct run run, vec_u32 least)
 {
+	const bool half = VEC_HALF && dtype == QUANT_F16 && wire == QUANT_WIRE_16;
 	struct vec vec = {
 		.size = { wire_size(wire), dtype_size(dtype) },
 		.dtype = dtype,
 		.wire = wire,
-		.scale = (float)body_pow2(run->k),
-		.limit = wire == QUANT_WIRE_16 ? qm_limit16(run->chunk.world) : 0,
+		.scale = body_pow2(run.k),
+		.k = run.k,
+		.limit = wire == QUANT_WIRE_16 ? qm_limit16(piece->chunk->world) : 0,
+		.ahead = wire == QUANT_WIRE_32,
+		.end = (uintptr_t)piece->dst + wire_size(wire) * piece->chunk->count,
+		.least = least,
 	};
 
-	body_rows(row_quantize, run->dst, run->src, run->chunk.count, &vec);
-	if (vec_beyond(vec.least))
-		run_quantize_rare(dtype, wire, run);
+	body_rows(half ? row_quantize_half : row_quantize, run_dst(piece, run, vec.size.dst),
+		  run_src(piece, run, vec.size.src), run.count, &vec);
+	return vec.least;
 }
 
-VEC_FN void body_quantize(enum quant_dtype dtype, enum quant_wire wire, void *dst, const void *src,
-			  const struct quant_chunk *chunk)
+/* Lies are looked for once, at the end: they are rare, and the scalar table then does it all. */
+VEC_FN void body_quantize(enum quant_dtype dtype, enum quant_wire wire, const struct piece *piece)
 {
+	const size_t count = piece->chunk->count;
+	const int shift = piece_shift(piece, wire);
+	vec_u32 least = { 0 };
 	struct run run;
 
-	for (size_t done = 0; done < chunk->count; done += run.chunk.count) {
-		run = run_at(chunk, wire, done);
-		run.dst = (char *)dst + wire_size(wire) * done;
-		run.src = (const char *)src + dtype_size(dtype) * done;
-		if (run.exp == QM_EXP_NONFINITE)
-			memset(run.dst, 0, wire_size(wire) * run.chunk.count);
-		else if (run.k > QM_SHIFT_FLOAT_MAX)
-			run_quantize_rare(dtype, wire, &run);
+	for (size_t done = 0; done < count; done += run.count) {
+		run = run_at(piece, shift, done);
+		if (run.exp == QM_EXP_NONFINITE || run.k > QM_SHIFT_FLOAT_MAX)
+			run_quantize_rare(dtype, wire, piece, run);
 		else
-			run_quantize(dtype, wire, &run);
+			least = run_quantize(dtype, wire, piece, run, least);
 	}
+	if (wire == QUANT_WIRE_16 ? vec_beyond16(least) : vec_beyond(least))
+		quant_ops_scalar.floats[dtype].quantize[wire](piece->dst, piece->src, piece->chunk);
 }
 
 /* How a call divides. */
@@ -462,6 +284,12 @@ static inline struct ratio ratio_of(uint32_t divisor)
 	return ratio;
 }
 
+/* Sums of 16 bits come times 2^16. */
+VEC_FN int wire_up(enum quant_wire wire)
+{
+	return wire == QUANT_WIRE_32 ? 0 : 16;
+}
+
 /* Whether a result could be subnormal as float32, an average overflow, or be rounded twice. */
 VEC_FN bool ratio_is_rare(const struct ratio *ratio, enum quant_dtype dtype, enum quant_wire wire,
 			  int k)
@@ -469,38 +297,58 @@ VEC_FN bool ratio_is_rare(const struct ratio *ratio, enum quant_dtype dtype, enu
 	const int most = dtype == QUANT_F16 ? 15 : 127;
 	const int top = (wire == QUANT_WIRE_32 ? 31 : 15) - k - ratio->log2 + ratio->divides;
 
-	return k + ratio->log2 > QM_SHIFT_FLOAT_MAX || (ratio->divisor > 1 && top > most) ||
+	return k + ratio->log2 + wire_up(wire) > QM_SHIFT_FLOAT_MAX ||
+	       (ratio->divisor > 1 && top > most) ||
 	       (ratio->divides && dtype != QUANT_F32 && ratio->divisor > DIVISOR_NARROW_MAX);
 }
 
-RUN_FN void run_dequantize_rare(enum quant_dtype dtype, enum quant_wire wire, const struct run *run,
-				uint32_t divisor)
+RUN_FN void run_dequantize_rare(enum quant_dtype dtype, enum quant_wire wire,
+				const struct piece *piece, struct run run, uint32_t divisor)
 {
-	if (memory_is_zero(run->src, wire_size(wire) * run->chunk.count))
-		memset(run->dst, 0, dtype_size(dtype) * run->chunk.count);
+	const struct quant_chunk chunk = run_chunk(piece, run);
+	const void *src = run_src(piece, run, wire_size(wire));
+	void *dst = run_dst(piece, run, dtype_size(dtype));
+
+	if (memory_is_zero(src, wire_size(wire) * run.count))
+		memset(dst, 0, dtype_size(dtype) * run.count);
 	else
-		quant_ops_scalar.floats[dtype].dequantize[wire](run->dst, run->src, &run->chunk,
-								divisor);
+		quant_ops_scalar.floats[dtype].dequantize[wire](dst, src, &chunk, divisor);
 }
 
-VEC_FN void run_dequantize(enum quant_dtype dtype, enum quant_wire wire, const struct run *run,
-			   const struct ratio *ratio)
+/* To here what becomes subnormal has 11 bits, which float16 holds: nothing is rounded twice. */
+#define HALF_SHIFT_MAX 25
+
+VEC_FN void run_dequantize(enum quant_dtype dtype, enum quant_wire wire, const struct piece *piece,
+			   struct run run, const struct ratio *ratio)
 {
+	const bool turns = VEC_TURNS && dtype == QUANT_BF16 && wire == QUANT_WIRE_16;
+	const bool half = VEC_HALF && dtype == QUANT_F16 && wire == QUANT_WIRE_16;
+	const row_fn row = turns ? row_dequantize_turns : row_dequantize;
+	const void *src = run_src(piece, run, wire_size(wire));
+	void *dst = run_dst(piece, run, dtype_size(dtype));
 	struct vec vec = {
 		.size = { dtype_size(dtype), wire_size(wire) },
 		.dtype = dtype,
 		.wire = wire,
+		.k = run.k + ratio->log2,
+		.ahead = dtype == QUANT_F32,
+		.end = (uintptr_t)piece->dst + dtype_size(dtype) * piece->chunk->count,
 	};
 
-	if (!ratio->divides) {
-		vec.scale = (float)body_pow2(-run->k - ratio->log2);
-		body_rows(row_dequantize, run->dst, run->src, run->chunk.count, &vec);
+	if (ratio->divides) {
+		vec.divides = true;
+		vec.scale = body_pow2(-run.k - wire_up(wire));
+		vec.divisor = ratio->by;
+		body_rows(row, dst, src, run.count, &vec);
 		return;
 	}
-	vec.divides = true;
-	vec.scale = (float)body_pow2(-run->k);
-	vec.divisor = ratio->by;
-	body_rows(row_dequantize, run->dst, run->src, run->chunk.count, &vec);
+	if (half && vec.k <= HALF_SHIFT_MAX) {
+		vec.ahead = true;
+		body_rows(row_dequantize_half, dst, src, run.count, &vec);
+		return;
+	}
+	vec.scale = body_pow2(-vec.k - wire_up(wire));
+	body_rows(row, dst, src, run.count, &vec);
 }
 
 RUN_FN void run_fill_nan(enum quant_dtype dtype, void *dst, size_t count)
@@ -515,24 +363,24 @@ RUN_FN void run_fill_nan(enum quant_dtype dtype, void *dst, size_t count)
 	}
 }
 
-VEC_FN uint64_t body_dequantize(enum quant_dtype dtype, enum quant_wire wire, void *dst,
-				const void *src, const struct quant_chunk *chunk, uint32_t divisor)
+VEC_FN uint64_t body_dequantize(enum quant_dtype dtype, enum quant_wire wire,
+				const struct piece *piece, uint32_t divisor)
 {
 	const struct ratio ratio = ratio_of(divisor);
+	const size_t count = piece->chunk->count;
+	const int shift = piece_shift(piece, wire);
 	uint64_t nonfinite = 0;
 	struct run run;
 
-	for (size_t done = 0; done < chunk->count; done += run.chunk.count) {
-		run = run_at(chunk, wire, done);
-		run.dst = (char *)dst + dtype_size(dtype) * done;
-		run.src = (const char *)src + wire_size(wire) * done;
+	for (size_t done = 0; done < count; done += run.count) {
+		run = run_at(piece, shift, done);
 		if (run.exp == QM_EXP_NONFINITE) {
-			run_fill_nan(dtype, run.dst, run.chunk.count);
-			nonfinite += run.chunk.count;
+			run_fill_nan(dtype, run_dst(piece, run, dtype_size(dtype)), run.count);
+			nonfinite += run.count;
 		} else if (ratio_is_rare(&ratio, dtype, wire, run.k)) {
-			run_dequantize_rare(dtype, wire, &run, divisor);
+			run_dequantize_rare(dtype, wire, piece, run, divisor);
 		} else {
-			run_dequantize(dtype, wire, &run, &ratio);
+			run_dequantize(dtype, wire, piece, run, &ratio);
 		}
 	}
 	return nonfinite;
@@ -544,7 +392,9 @@ VEC_FN uint64_t body_dequantize(enum quant_dtype dtype, enum quant_wire wire, vo
 	RUN_FN void n##_run_quantize##w(void *dst, const void *src,                                \
 					const struct quant_chunk *chunk)                           \
 	{                                                                                          \
-		body_quantize(kind, width, dst, src, chunk);                                       \
+		const struct piece piece = { dst, src, chunk };                                    \
+                                                                                                   \
+		body_quantize(kind, width, &piece);                                                \
 	}                                                                                          \
 	static void n##_quantize##w(void *dst, const void *src, const struct quant_chunk *chunk)   \
 	{                                                                                          \
@@ -556,7 +406,9 @@ VEC_FN uint64_t body_dequantize(enum quant_dtype dtype, enum quant_wire wire, vo
 	RUN_FN uint64_t n##_run_dequantize##w(void *dst, const void *src,                          \
 					      const struct quant_chunk *chunk, uint32_t divisor)   \
 	{                                                                                          \
-		return body_dequantize(kind, width, dst, src, chunk, divisor);                     \
+		const struct piece piece = { dst, src, chunk };                                    \
+                                                                                                   \
+		return body_dequantize(kind, width, &piece, divisor);                              \
 	}                                                                                          \
 	static uint64_t n##_dequantize##w(void *dst, const void *src,                              \
 					  const struct quant_chunk *chunk, uint32_t divisor)       \
@@ -578,6 +430,8 @@ VEC_FN uint64_t body_dequantize(enum quant_dtype dtype, enum quant_wire wire, vo
 	{                                                                                          \
 		struct vec vec = { .size = { 4, dtype_size(kind) },                                \
 				   .dtype = kind,                                                  \
+				   .ahead = true,                                                  \
+				   .end = (uintptr_t)dst + 4 * count,                              \
 				   .reverse = reverse };                                           \
                                                                                                    \
 		body_rows(row_order, dst, src, count, &vec);                                       \
@@ -593,6 +447,8 @@ VEC_FN uint64_t body_dequantize(enum quant_dtype dtype, enum quant_wire wire, vo
 	{                                                                                          \
 		struct vec vec = { .size = { dtype_size(kind), 4 },                                \
 				   .dtype = kind,                                                  \
+				   .ahead = (kind) == QUANT_F32,                                   \
+				   .end = (uintptr_t)dst + dtype_size(kind) * count,               \
 				   .reverse = reverse };                                           \
                                                                                                    \
 		body_rows(row_unorder, dst, src, count, &vec);                                     \
@@ -608,6 +464,8 @@ VEC_FN uint64_t body_dequantize(enum quant_dtype dtype, enum quant_wire wire, vo
 	{                                                                                          \
 		struct vec vec = { .size = { 4, dtype_size(kind) },                                \
 				   .dtype = kind,                                                  \
+				   .ahead = true,                                                  \
+				   .end = (uintptr_t)dst + 4 * count,                              \
 				   .scale = factor };                                              \
                                                                                                    \
 		body_rows(row_widen, dst, src, count, &vec);                                       \
@@ -623,6 +481,8 @@ VEC_FN uint64_t body_dequantize(enum quant_dtype dtype, enum quant_wire wire, vo
 	{                                                                                          \
 		struct vec vec = { .size = { dtype_size(kind), 4 },                                \
 				   .dtype = kind,                                                  \
+				   .ahead = (kind) == QUANT_F32,                                   \
+				   .end = (uintptr_t)dst + dtype_size(kind) * count,               \
 				   .scale = factor };                                              \
                                                                                                    \
 		body_rows(row_narrow, dst, src, count, &vec);                                      \

@@ -9,6 +9,7 @@ extern const struct quant_ops quant_ops_scalar;
 #if defined(__x86_64__)
 extern const struct quant_ops quant_ops_avx2;
 extern const struct quant_ops quant_ops_avx512;
+extern const struct quant_ops quant_ops_avx512fp16;
 #endif
 
 /* The functions of a format, called name_operation. */

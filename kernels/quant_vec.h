@@ -10,6 +10,9 @@
  *   vec_load, vec_store                words of memory of any alignment
  *   vec_swap(words)                    the bytes of each word reversed
  *   vec_min(a, b), vec_beyond(v)       of int32; whether any is INT32_MIN
+ *   vec_min16(a, b), vec_beyond16(v)   of int16; whether any is INT16_MIN
+ *   vec_clamp16(words, limit)          of int16, to +-limit
+ *   vec_swap16(words)                  the bytes of each int16 reversed
  *   vec_quantize(x, scale)             int32 of x * scale; INT32_MIN if it does not fit
  *   vec_multiply(x, factor)            x * factor as float; subnormals in MODE_ALL only
  *   vec_float(sum)                     float of an int32
@@ -19,10 +22,19 @@
  *   vec_reciprocal(divisor)            one float
  *   vec_round_upper(x)                 ties to even for the upper half of each word
  *   pair_load_upper, pair_store_upper  two registers, of whose words only the upper half counts
- *   pair_load_upper_mixed              the same in any order, but that of pair_store_be16(mixed)
+ *   pair_store_upper_normal(dst, x)    rounded as by vec_round_upper; x are zeros or normal numbers
  *   pair_load_half, pair_store_half    two registers of floats: as many float16
- *   pair_load_be16(src)                two registers of int32: as many big-endian int16
- *   pair_store_be16(dst, q, limit, mixed)  the same, clamped to +-limit
+ *   pair_load_be16(src)                two registers of int32: as many big-endian int16 times 2^16
+ *   pair_pack16(q)                     int32 as int16, saturated, 4 of one and 4 of the other by turns
+ *   vec_swap16_packed(words)           vec_swap16, and all of one register before all of the other
+ *   vec_swap16_turns(words)            vec_swap16, and the numbers of the two registers by turns
+ *
+ * VEC_HALF is 1 if it computes in float16, 32 in a register of 16 words, and has
+ *
+ *   half_quantize(x, k)                int16 of x * 2^k; INT16_MIN if it does not fit
+ *   half_dequantize(sums, k)           float16 of int16 times 2^-k, k <= 25
+ *
+ * VEC_TURNS is 1 if rounding every other word in its place is faster than pair_store_upper_normal.
  */
 #ifndef KERNELS_QUANT_VEC_H
 #define KERNELS_QUANT_VEC_H

@@ -55,7 +55,7 @@ static const struct option info_longopts[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static const char *const info_kernels[] = { "scalar", "avx2", "avx512" };
+static const char *const info_kernels[] = { "scalar", "avx2", "avx512", "avx512fp16" };
 
 static void info_print_build(void)
 {

@@ -463,7 +463,7 @@ static int explore_fault(enum fault fault)
 
 int main(void)
 {
-	static const char *const isas[] = { "scalar", "avx2", "avx512" };
+	static const char *const isas[] = { "scalar", "avx2", "avx512", "avx512fp16" };
 	int failures = 0;
 
 	for (unsigned i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)

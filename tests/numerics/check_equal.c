@@ -177,7 +177,7 @@ static bool pair_check(const struct quant_ops *left, const struct quant_ops *rig
 
 int main(int argc, char **argv)
 {
-	static const char *const names[] = { "avx2", "avx512" };
+	static const char *const names[] = { "avx2", "avx512", "avx512fp16" };
 	const struct quant_ops *scalar = quant_select("scalar");
 	uint64_t want = (argc > 1 ? strtoull(argv[1], NULL, 10) : 2) * 1000000;
 	unsigned pairs = 1;

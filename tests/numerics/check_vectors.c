@@ -93,6 +93,7 @@ int main(int argc, char **argv)
 	go_kernels("scalar");
 	go_kernels("avx2");
 	go_kernels("avx512");
+	go_kernels("avx512fp16");
 	go_library("library", &plain);
 	go_library("library with CHECK", &sealed);
 	for (size_t v = 0; v < table.nr; v++) {

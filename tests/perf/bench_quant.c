@@ -38,7 +38,19 @@ struct bench_set {
 	size_t at; /* the next window of DRAM */
 };
 
-enum op { SCAN, QUANTIZE, DEQUANTIZE, AVERAGE, WIDEN, NARROW, ORDER, STORE, SUM, AVERAGE_I32 };
+enum op {
+	SCAN,
+	QUANTIZE,
+	DEQUANTIZE,
+	AVERAGE,
+	WIDEN,
+	NARROW,
+	ORDER,
+	STORE,
+	SUM,
+	AVERAGE_I32,
+	COPY
+};
 
 struct row {
 	const char *name;
@@ -73,10 +85,12 @@ static const struct row rows[] = {
 	{ "sum_be32", SUM, QUANT_F32, QUANT_WIRE_32, false },
 	{ "sum_be16", SUM, QUANT_BF16, QUANT_WIRE_16, false },
 	{ "average_i32", AVERAGE_I32, QUANT_F32, QUANT_WIRE_32, false },
+	{ "copy 4 to 2", COPY, QUANT_F32, QUANT_WIRE_16, false },
+	{ "copy 2 to 4", COPY, QUANT_F16, QUANT_WIRE_32, false },
 };
 #define NR_ROWS (sizeof(rows) / sizeof(rows[0]))
 
-static const char *const isas[] = { "scalar", "avx2", "avx512" };
+static const char *const isas[] = { "scalar", "avx2", "avx512", "avx512fp16" };
 #define NR_ISAS (sizeof(isas) / sizeof(isas[0]))
 #define NR_RESULTS (NR_ROWS * NR_LEVELS * (NR_ISAS + 1))
 
@@ -126,7 +140,7 @@ static size_t row_in(const struct row *row)
 
 static size_t row_out(const struct row *row)
 {
-	if (row->op == QUANTIZE)
+	if (row->op == QUANTIZE || row->op == COPY)
 		return row->wire == QUANT_WIRE_32 ? 4 : 2;
 	if (row->op == DEQUANTIZE || row->op == AVERAGE || row->op == NARROW)
 		return quant_dtype_bytes(row->dtype);
@@ -160,6 +174,20 @@ static void pass_memcpy(const struct row *row, const struct window *w)
 	}
 }
 
+/* Reads and writes as many bytes as such a row, by memcpy alone: what memory allows. */
+static void piece_copy(const struct row *row, uint8_t *dst, const uint8_t *src, size_t count)
+{
+	static uint8_t unread[4 * PIECE_BYTES];
+	const size_t in = row_in(row) * count, out = row_out(row) * count;
+
+	memcpy(dst, src, in < out ? in : out);
+	if (out > in)
+		memcpy(dst + in, src, out - in);
+	if (in > out)
+		memcpy(unread, src + out, in - out);
+	memory_used(unread);
+}
+
 static void piece_words(const struct quant_ops *ops, const struct row *row, void *dst,
 			const void *src, size_t count)
 {
@@ -188,6 +216,8 @@ static void piece_floats(const struct quant_ops *ops, const struct row *row, voi
 		floats->widen(dst, src, chunk->count, 1.0f / WORLD);
 	else if (row->op == NARROW)
 		floats->narrow(dst, src, chunk->count, 1.0f / WORLD);
+	else if (row->op == COPY)
+		piece_copy(row, dst, src, chunk->count);
 	else if (row->op == ORDER)
 		floats->order(dst, src, chunk->count, 0);
 	else
@@ -397,8 +427,10 @@ static size_t bench_run(struct bench_result *results, struct bench_set *set)
 
 	printf("# packets of %d bytes, medians of %d by CPU time; GB/s, memcpy, ratio\n",
 	       PIECE_BYTES, ROUNDS);
-	printf("%-18s %-5s %22s %22s %22s %9s\n", "# what", "from", isas[0], isas[1], isas[2],
-	       "x scalar");
+	printf("%-18s %-5s", "# what", "from");
+	for (size_t i = 0; i < NR_ISAS; i++)
+		printf(" %22s", isas[i]);
+	printf(" %9s\n", "x scalar");
 	set_fill(set, filled);
 	for (size_t r = 0; r < NR_ROWS; r++) {
 		if (rows[r].dtype != filled) {

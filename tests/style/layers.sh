@@ -56,7 +56,7 @@ check_depends()
 
 	if [ ! -e "$depends" ]; then
 		case $file in
-		*_dpdk.c | *_sse42.c | *_avx2.c | *_avx512.c) return ;;
+		*_dpdk.c | *_sse42.c | *_avx2.c | *_avx512.c | *_avx512fp16.c) return ;;
 		esac
 		[ -n "${UNBUILT-}" ] && [[ " $UNBUILT " == *" ${file%/*} "* ]] && return
 		complain "$file: was not compiled, so that its includes are unknown"

@@ -234,7 +234,7 @@ static void config_resolve__bad_values(void **state)
 		{ "TALLY_RTO_MIN", "200000",
 		  "TALLY_RTO_MIN=200000 (environment): want 0 to 100000, in us" },
 		{ "TALLY_KERNELS", "neon",
-		  "TALLY_KERNELS=neon (environment): want one of best|scalar|avx2|avx512" },
+		  "TALLY_KERNELS=neon (environment): want one of best|scalar|avx2|avx512|avx512fp16" },
 		{ "TALLY_DEBUG", "LOUD",
 		  "TALLY_DEBUG=LOUD (environment): want one of NONE|WARN|INFO|TRACE" },
 		{ "TALLY_DEBUG", "INF",

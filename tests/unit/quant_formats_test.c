@@ -18,11 +18,11 @@ static const enum quant_dtype halves[] = { QUANT_F16, QUANT_BF16 };
 
 static const struct quant_ops *table(size_t t)
 {
-	static const char *const names[] = { "scalar", "avx2", "avx512" };
+	static const char *const names[] = { "scalar", "avx2", "avx512", "avx512fp16" };
 
 	return quant_select(names[t]);
 }
-#define NR_TABLES 3
+#define NR_TABLES 4
 
 /* ---- the naive side: a format is a number of values, rounding picks the nearest ---- */
 

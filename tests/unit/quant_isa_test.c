@@ -304,6 +304,12 @@ static void avx512__same_bits_as_scalar(void **state)
 	table_all("avx512");
 }
 
+static void avx512fp16__same_bits_as_scalar(void **state)
+{
+	(void)state;
+	table_all("avx512fp16");
+}
+
 /* The scalar table too must not depend on the float state. */
 static void scalar__same_bits_in_every_mode(void **state)
 {
@@ -324,6 +330,7 @@ int main(void)
 		cmocka_unit_test_setup(scalar__same_bits_in_every_mode, reseed),
 		cmocka_unit_test_setup(avx2__same_bits_as_scalar, reseed),
 		cmocka_unit_test_setup(avx512__same_bits_as_scalar, reseed),
+		cmocka_unit_test_setup(avx512fp16__same_bits_as_scalar, reseed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

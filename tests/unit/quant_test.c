@@ -160,7 +160,9 @@ static void select__default_is_best_and_names_work(void **state)
 	assert_string_equal(quant_select("scalar")->name, "scalar");
 	assert_null(quant_select("avx1024"));
 	assert_null(quant_select(""));
-	if (quant_select("avx512"))
+	if (quant_select("avx512fp16"))
+		assert_string_equal(best->name, "avx512fp16");
+	else if (quant_select("avx512"))
 		assert_string_equal(best->name, "avx512");
 	else if (quant_select("avx2"))
 		assert_string_equal(best->name, "avx2");
@@ -328,7 +330,7 @@ static void dequantize__equals_exact_arithmetic(void **state)
 /* Averages whose exact value is a point where rounding turns (25 bits, odd), and neighbours. */
 static void dequantize__average_ties(void **state)
 {
-	static const char *const names[] = { "scalar", "avx2", "avx512" };
+	static const char *const names[] = { "scalar", "avx2", "avx512", "avx512fp16" };
 	uint8_t exp = 140, wire[20];
 	float out[5];
 
@@ -519,7 +521,7 @@ static void store_be32__and_load_are_network_order(void **state)
 
 static void sum_be32__plain_and_weighted(void **state)
 {
-	static const char *const names[] = { "scalar", "avx2", "avx512" };
+	static const char *const names[] = { "scalar", "avx2", "avx512", "avx512fp16" };
 	uint8_t words[4 * 1000 + 3];
 
 	(void)state;
