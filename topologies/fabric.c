@@ -249,13 +249,13 @@ int fabric_check(const struct topology *t, bool udp)
 			return say_error("%s:%zu: with --driver udp all links share one port of the "
 					 "switch: give all of "
 					 "them the same faults, or use --driver af_packet",
-					 t->path, l->place.line + 1);
+					 topology_path(t, l->place), l->place.line + 1);
 		if (link_is_impaired(l) && t->node[a].is_switch && t->node[b].is_switch &&
 		    switch_has_hosts(t, a) == switch_has_hosts(t, b))
 			return say_error("%s:%zu: with --driver udp a link between switches has "
 					 "faults only if just one of them has hosts; use --driver "
 					 "af_packet",
-					 t->path, l->place.line + 1);
+					 topology_path(t, l->place), l->place.line + 1);
 	}
 	return 0;
 }

@@ -22,7 +22,7 @@ static const double grace_s = 400; // more than the 300 s after which operations
 static const double end_s = 5;	   // from a request to end until it is enforced
 static const double progress_s = 0.5;
 
-enum { POLL_MAX = 2 * RUNNER_RANKS_MAX + 3 * TOPOLOGY_NODES_MAX + 2 };
+enum { POLL_MAX = 2 * RUNNER_RANKS_MAX + 3 * TOPOLOGY_NETNS_NODES_MAX + 2 };
 
 struct poll_set {
 	struct pollfd fd[POLL_MAX];

@@ -12,13 +12,13 @@
 #include "topologies/switchlog.h"
 #include "topologies/topology.h"
 
-enum { RUNNER_RANKS_MAX = 256, RUNNER_LABEL = 96, RUNNER_COMMAND = 8192 };
+enum { RUNNER_RANKS_MAX = TOPOLOGY_NETNS_RANKS_MAX, RUNNER_LABEL = 96, RUNNER_COMMAND = 8192 };
 
 struct runner_options {
 	struct topology *topology;
 	bool udp, verbose;
-	int ctl_fds[TOPOLOGY_NODES_MAX]; /* of the switches; -1: none */
-	const char *renamed;		 /* which names tallyctl does not know them by */
+	int ctl_fds[TOPOLOGY_NETNS_NODES_MAX]; /* of the switches; -1: none */
+	const char *renamed;		       /* which names tallyctl does not know them by */
 	double timeout_s;	/* of the whole run; 0: none, but a grace time after a failure */
 	const char *shell_host; /* run no jobs but shell_argv there; NULL: run the jobs */
 	char *const *shell_argv;

@@ -19,7 +19,7 @@ static void look_at(struct topology *t, FILE *errors)
 		fuzz_check(topology_node_find(t, t->node[i].name, strlen(t->node[i].name)) ==
 			   (int)i);
 	for (unsigned int i = 0; i < t->nr_jobs; i++) {
-		fuzz_check(t->job[i].ranks.nr <= TOPOLOGY_LIST_MAX);
+		fuzz_check(t->job[i].ranks.nr <= TOPOLOGY_RANKS_MAX);
 		topology_job_command(&t->job[i], text, sizeof(text));
 	}
 	topology_check_netns(t, true, errors);
