@@ -174,6 +174,11 @@ struct topology_faults_text {
 };
 void topology_faults(const struct topology_link *l, struct topology_faults_text *to);
 
+const char *topology_fault_name(enum topology_fault_key key);
+
+/* 0 if the switches form one tree, whose parents and depths are then known; else -1, silently. */
+int topology_tree(struct topology *t);
+
 /* The index of a node by its name, -1: none. */
 int topology_node_find(const struct topology *t, const char *name, size_t len);
 

@@ -258,6 +258,14 @@ static void netns_size_check(struct reader *r)
 	}
 }
 
+int topology_tree(struct topology *t)
+{
+	struct reader r = { .topology = t, .document = t->document };
+
+	reader_tree(&r);
+	return r.nr_errors ? -1 : 0;
+}
+
 int topology_check_netns(struct topology *t, bool with_jobs, FILE *errors)
 {
 	struct reader r = { .topology = t, .document = t->document, .errors = errors };

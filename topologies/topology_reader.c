@@ -78,7 +78,7 @@ static void error_write(struct reader *r, struct topology_place at, const char *
 
 	r->nr_errors++;
 	r->last = at;
-	if (again || r->nr_shown++ >= ERRORS_SHOWN)
+	if (again || r->nr_shown++ >= ERRORS_SHOWN || !r->errors)
 		return;
 	fprintf(r->errors, "%s:%zu:%zu: error: ", topology_path(r->topology, at), at.line + 1,
 		at.column + 1);

@@ -24,7 +24,7 @@
 struct reader {
 	struct topology *topology;
 	yaml_document_t *document;
-	FILE *errors;
+	FILE *errors; /* NULL: they are only counted */
 	unsigned int nr_errors;
 	/* Of all names that a range stands for, or others at one place, the first error is enough. */
 	unsigned int nr_shown;

@@ -50,6 +50,41 @@ case_include-elsewhere()
 	printed there.out 'hosts 5, switches 1, links 5, jobs 1, ranks 5$'
 }
 
+# The format is that of the name's end, or as told; on standard output DOT.
+case_pictures()
+{
+	local file=$data/good/tree.yaml
+
+	spawn svg "$fabric" draw "$file" -o "$dir/tree.svg"
+	ends svg 0
+	[ ! -s "$dir/svg.out" ] || fail "draw -o writes to standard output"
+	printed tree.svg '^<svg xmlns='
+	printed tree.svg '^</svg>$'
+	spawn dot "$fabric" draw "$file" -o "$dir/tree.dot"
+	ends dot 0
+	printed tree.dot '^graph topology \{$'
+	spawn pipe "$fabric" draw "$file"
+	ends pipe 0
+	cmp -s "$dir/pipe.out" "$dir/tree.dot" || fail "the picture on a pipe is another"
+	spawn told "$fabric" draw --format svg "$file"
+	ends told 0
+	cmp -s "$dir/told.out" "$dir/tree.svg" || fail "--format svg makes another picture"
+	spawn other "$fabric" draw --format png "$file"
+	ends other 2
+	printed other.err "^tally-fabric: --format: expected svg or dot, not 'png'$"
+	spawn none "$fabric" draw "$file" -o "$dir/no/tree.svg"
+	ends none 1
+	printed none.err 'no/tree.svg: No such file or directory$'
+	[ ! -c /dev/full ] || {
+		spawn full "$fabric" draw "$file" -o /dev/full
+		ends full 1
+		printed full.err '/dev/full: No space left on device'
+	}
+	spawn bad "$fabric" draw "$data/bad/mac.yaml" -o "$dir/bad.svg"
+	ends bad 2
+	[ ! -e "$dir/bad.svg" ] || fail "there is a picture of a broken file"
+}
+
 # A job is started and ended at its times, each of them from when the switches serve; how it ends then is no
 # failure. The second of the ranks of `deaf` does not end when asked.
 case_job-times()
@@ -113,7 +148,7 @@ case_timeout-before-start()
 	ends late 130
 }
 
-cases=(broken-files good-files include-elsewhere)
+cases=(broken-files good-files include-elsewhere pictures)
 if fabric_possible && [ -x "$build/tally-switch" ]; then
 	cases+=(job-times switch-options timeout-before-start)
 else
