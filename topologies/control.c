@@ -19,9 +19,9 @@ static void renamed_add(char *text, const char *name, const char *path)
 		snprintf(text + len, RENAMED, "%s%s is %s", len ? ", " : "", name, taken);
 }
 
-const char *control_open(const struct topology *t, int fds[TOPOLOGY_NODES_MAX])
+const char *control_open(const struct topology *t, int fds[TOPOLOGY_NETNS_NODES_MAX])
 {
-	static char renamed[TOPOLOGY_NODES_MAX * RENAMED];
+	static char renamed[TOPOLOGY_NETNS_NODES_MAX * RENAMED];
 	char path[CTL_PATH];
 	struct port_error err;
 

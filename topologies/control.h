@@ -9,6 +9,6 @@
  * fds[i] listens for switch i of the topology, in the network namespace of the caller; -1: it cannot
  * be had, which is a note.  What others have already gets a number behind its name: the text says which, "" none.
  */
-const char *control_open(const struct topology *t, int fds[TOPOLOGY_NODES_MAX]);
+const char *control_open(const struct topology *t, int fds[TOPOLOGY_NETNS_NODES_MAX]);
 
 #endif

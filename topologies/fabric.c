@@ -206,6 +206,19 @@ static int ports_add(struct fabric *f, struct fabric_switch *s)
 	return 0;
 }
 
+// What is not given is left to the switch.
+static int resources_add(struct fabric_switch *s, const struct topology_node *n)
+{
+	if (n->jobs && (word_add(s, "--jobs") || word_add(s, "%u", n->jobs)))
+		return -1;
+	if (n->slots && (word_add(s, "--slots") || word_add(s, "%u", n->slots)))
+		return -1;
+	if (n->memory &&
+	    (word_add(s, "--memory") || word_add(s, "%llu", (unsigned long long)n->memory)))
+		return -1;
+	return 0;
+}
+
 static int switch_command(struct fabric *f, unsigned int i)
 {
 	const struct topology *t = f->topology;
@@ -221,6 +234,8 @@ static int switch_command(struct fabric *f, unsigned int i)
 		return -1;
 	if (n->parent != TOPOLOGY_NO_NODE &&
 	    (word_add(s, "--parent") || word_add(s, "%s", fabric_ip(&t->node[n->parent]).text)))
+		return -1;
+	if (resources_add(s, n))
 		return -1;
 	if ((i || t->seed_given) && (word_add(s, "--seed") || word_add(s, "%llu", seed)))
 		return -1;
@@ -249,13 +264,13 @@ int fabric_check(const struct topology *t, bool udp)
 			return say_error("%s:%zu: with --driver udp all links share one port of the "
 					 "switch: give all of "
 					 "them the same faults, or use --driver af_packet",
-					 t->path, l->place.line + 1);
+					 topology_path(t, l->place), l->place.line + 1);
 		if (link_is_impaired(l) && t->node[a].is_switch && t->node[b].is_switch &&
 		    switch_has_hosts(t, a) == switch_has_hosts(t, b))
 			return say_error("%s:%zu: with --driver udp a link between switches has "
 					 "faults only if just one of them has hosts; use --driver "
 					 "af_packet",
-					 t->path, l->place.line + 1);
+					 topology_path(t, l->place), l->place.line + 1);
 	}
 	return 0;
 }

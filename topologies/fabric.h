@@ -34,7 +34,7 @@ struct fabric_ip {
 struct fabric {
 	const struct topology *topology;
 	bool udp; /* each switch has one UDP socket instead of packet ports */
-	struct netns node[TOPOLOGY_NODES_MAX];
+	struct netns node[TOPOLOGY_NETNS_NODES_MAX];
 	struct fabric_switch *switches; /* in the topology's order: root first */
 };
 

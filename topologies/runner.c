@@ -22,7 +22,7 @@ static const double grace_s = 400; // more than the 300 s after which operations
 static const double end_s = 5;	   // from a request to end until it is enforced
 static const double progress_s = 0.5;
 
-enum { POLL_MAX = 2 * RUNNER_RANKS_MAX + 3 * TOPOLOGY_NODES_MAX + 2 };
+enum { POLL_MAX = 2 * RUNNER_RANKS_MAX + 3 * TOPOLOGY_NETNS_NODES_MAX + 2 };
 
 struct poll_set {
 	struct pollfd fd[POLL_MAX];
@@ -97,6 +97,7 @@ static void interrupt_take(struct runner *r, int sig)
 		return;
 	}
 	runner_ranks_signal(r, sig);
+	runner_jobs_cancel(r);
 	r->kill_s = clock_s() + end_s;
 }
 
@@ -134,12 +135,15 @@ static void deadlines_check(struct runner *r)
 	if (r->deadline_s <= 0 || now < r->deadline_s)
 		return;
 	r->deadline_s = 0;
-	if (!runner_ranks_alive(r))
+	if (!runner_ranks_alive(r) && !runner_jobs_awaited(r))
 		return;
 	r->timed_out = r->options->timeout_s > 0 && now - r->begin_s >= r->options->timeout_s;
 	if (r->options->shell_host)
 		screen_say(&r->screen, "the %s still runs after %.0f s and is ended",
 			   r->options->shell_argv[1] ? "command" : "shell", now - r->begin_s);
+	else if (!runner_ranks_alive(r))
+		screen_say(&r->screen, "no rank runs after %.0f s%s, and no more are started",
+			   now - r->begin_s, r->timed_out ? " (--timeout)" : "");
 	else
 		screen_say(&r->screen, "%u of %u ranks still run after %.0f s%s and are ended",
 			   runner_ranks_alive(r), r->nr_ranks, now - r->begin_s,
@@ -147,6 +151,7 @@ static void deadlines_check(struct runner *r)
 	for (unsigned int i = 0; i < r->nr_ranks; i++)
 		r->rank[i].given_up = r->rank[i].program.pid != 0;
 	r->failed = true; // even if they end well when asked
+	runner_jobs_cancel(r);
 	runner_ranks_signal(r, SIGTERM);
 	r->kill_s = now + end_s;
 }
@@ -180,6 +185,7 @@ void runner_turn(struct runner *r, double seconds)
 		seconds = earlier(seconds, r->sw[i].start_at);
 	seconds = earlier(seconds, r->kill_s);
 	seconds = earlier(seconds, r->deadline_s);
+	seconds = earlier(seconds, runner_jobs_next(r));
 	if (r->screen.progress && runner_ranks_alive(r) && !r->options->shell_host)
 		seconds = earlier(seconds, clock_s() + progress_s);
 	poll_fill(&set, r);
@@ -197,6 +203,7 @@ void runner_turn(struct runner *r, double seconds)
 	if (nr > 0)
 		signals_take(r); // last: it may close what was polled
 	deadlines_check(r);
+	runner_jobs_check(r);
 	progress_say(r);
 }
 
@@ -216,7 +223,7 @@ static int runner_run(struct runner *r)
 		runner_ranks_signal(r, SIGKILL);
 	}
 	say_note("%u rank%s started", r->nr_ranks, r->nr_ranks == 1 ? "" : "s");
-	while (runner_ranks_alive(r))
+	while (runner_ranks_alive(r) || runner_jobs_awaited(r))
 		runner_turn(r, 3600);
 	screen_clear(&r->screen);
 	runner_switches_stop(r);
@@ -240,6 +247,7 @@ int runner_main(const struct sandbox *box, void *context)
 		code = summary_print(r);
 	fabric_free(&r->fabric);
 	free(r->sw);
+	free(r->job);
 	free(r);
 	return code;
 }

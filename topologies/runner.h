@@ -12,13 +12,13 @@
 #include "topologies/switchlog.h"
 #include "topologies/topology.h"
 
-enum { RUNNER_RANKS_MAX = 256, RUNNER_LABEL = 96, RUNNER_COMMAND = 8192 };
+enum { RUNNER_RANKS_MAX = TOPOLOGY_NETNS_RANKS_MAX, RUNNER_LABEL = 96, RUNNER_COMMAND = 8192 };
 
 struct runner_options {
 	struct topology *topology;
 	bool udp, verbose;
-	int ctl_fds[TOPOLOGY_NODES_MAX]; /* of the switches; -1: none */
-	const char *renamed;		 /* which names tallyctl does not know them by */
+	int ctl_fds[TOPOLOGY_NETNS_NODES_MAX]; /* of the switches; -1: none */
+	const char *renamed;		       /* which names tallyctl does not know them by */
 	double timeout_s;	/* of the whole run; 0: none, but a grace time after a failure */
 	const char *shell_host; /* run no jobs but shell_argv there; NULL: run the jobs */
 	char *const *shell_argv;
@@ -34,6 +34,13 @@ struct runner_rank {
 	char prefix[RUNNER_LABEL]; /* of its lines: "[h3 rank 2] " */
 	char last[STREAM_LINE];	   /* line of its stderr */
 	bool given_up;		   /* killed by us, as its time was up */
+	bool stopped;		   /* ended by us, as the file says when */
+};
+
+/* Times are of the monotonic clock, 0: not, or no longer. */
+struct runner_job {
+	const struct topology_job *job;
+	double start_at, stop_at, kill_at;
 };
 
 struct runner_switch {
@@ -60,7 +67,9 @@ struct runner {
 	struct runner_switch *sw; /* root first */
 	unsigned int nr_switches;
 	struct runner_rank rank[RUNNER_RANKS_MAX];
-	unsigned int nr_ranks;
+	unsigned int nr_ranks; /* started until now */
+	struct runner_job *job;
+	unsigned int nr_jobs;
 	unsigned int nr_interrupts; /* signals that asked us to end */
 	bool failed;		    /* one line has said why; the ranks' codes do not show it */
 	bool timed_out;		    /* ranks were ended because of --timeout */
@@ -83,11 +92,24 @@ void runner_switch_restart(struct runner_switch *sw);
 void runner_switches_stop(struct runner *r);
 
 /* runner_rank.c */
-/* Every rank of every job, or the shell; -1 after saying why. */
+/* Every rank of every job that starts at once, or the shell; -1 after saying why. */
 int runner_ranks_start(struct runner *r);
+int runner_rank_start(struct runner *r, const struct topology_job *j, unsigned int rank);
 void runner_rank_ended(struct runner *r, struct runner_rank *k);
 unsigned int runner_ranks_alive(const struct runner *r);
 void runner_ranks_signal(struct runner *r, int sig);
+
+/* runner_job.c */
+/* Sets the times, and starts what starts at once; -1 after saying why. */
+int runner_jobs_start(struct runner *r);
+/* Starts and ends what is due. */
+void runner_jobs_check(struct runner *r);
+/* When that is next to be called; 0: no more. */
+double runner_jobs_next(const struct runner *r);
+/* How many are still to start. */
+unsigned int runner_jobs_awaited(const struct runner *r);
+/* These do not. */
+void runner_jobs_cancel(struct runner *r);
 
 /* runner.c */
 /* Waits for an event, at most so long, and handles it. */

@@ -55,7 +55,7 @@ static void rank_describe(struct runner *r, struct runner_rank *k)
 		 k->rank);
 }
 
-static int rank_start(struct runner *r, const struct topology_job *j, unsigned int rank)
+int runner_rank_start(struct runner *r, const struct topology_job *j, unsigned int rank)
 {
 	const struct topology *t = r->options->topology;
 	struct topology_ranges ranges = topology_ranges(t, j, rank);
@@ -145,31 +145,20 @@ static void host_commands_run(struct runner *r)
 
 int runner_ranks_start(struct runner *r)
 {
-	const struct topology *t = r->options->topology;
-
 	host_commands_run(r);
 	r->begin_s = clock_s();
 	if (r->options->timeout_s > 0)
 		r->deadline_s = r->begin_s + r->options->timeout_s;
 	if (r->options->shell_host)
 		return shell_start(r);
-	for (unsigned int j = 0; j < t->nr_jobs; j++) {
-		for (unsigned int k = 0; k < t->job[j].ranks.nr; k++) {
-			if (r->nr_ranks == RUNNER_RANKS_MAX)
-				return say_error("expected at most %d ranks in all jobs together",
-						 RUNNER_RANKS_MAX);
-			if (rank_start(r, &t->job[j], k))
-				return -1;
-		}
-	}
-	return 0;
+	return runner_jobs_start(r);
 }
 
 void runner_rank_ended(struct runner *r, struct runner_rank *k)
 {
 	stream_finish(&k->program.out);
 	stream_finish(&k->program.err);
-	if (!k->job || program_code(k->program.status) == 0)
+	if (!k->job || k->stopped || program_code(k->program.status) == 0)
 		return;
 	screen_say(&r->screen, "%s %s%s%s%s", k->label, program_describe(k->program.status).text,
 		   k->given_up ? " as its time was up" : "", *k->last ? ": " : "", k->last);

@@ -71,7 +71,9 @@ int summary_print(struct runner *r)
 
 	for (unsigned int i = 0; i < r->nr_ranks; i++) {
 		// how one ends that is told to says nothing
-		code = r->rank[i].given_up ? 0 : program_code(r->rank[i].program.status);
+		code = r->rank[i].given_up || r->rank[i].stopped
+			       ? 0
+			       : program_code(r->rank[i].program.status);
 		worst = code > worst ? code : worst;
 	}
 	if (!worst && r->timed_out)

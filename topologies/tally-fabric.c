@@ -10,6 +10,7 @@
 #include "host/include/tally.h"
 #include "switch/io/outfile.h"
 #include "topologies/control.h"
+#include "topologies/draw_file.h"
 #include "topologies/runner.h"
 #include "topologies/sandbox.h"
 #include "topologies/say.h"
@@ -23,12 +24,14 @@ enum {
 	OPTION_SEED,
 	OPTION_MTU,
 	OPTION_DRIVER,
-	OPTION_TIMEOUT
+	OPTION_TIMEOUT,
+	OPTION_FORMAT
 };
 
 static const char help[] =
 	"usage: tally-fabric run FILE [OPTION]... make the network of FILE and run its jobs there\n"
 	"       tally-fabric check FILE           only read FILE and say what is wrong with it\n"
+	"       tally-fabric draw FILE [-o OUT]   draw the network: OUT.svg, or OUT.dot for graphviz\n"
 	"       tally-fabric shell FILE HOST [-- COMMAND [ARG]...]\n"
 	"                                         make the network, start the switches, and give a\n"
 	"                                         shell (or run COMMAND) in HOST\n"
@@ -45,6 +48,8 @@ static const char help[] =
 	"  --driver udp         a switch has one UDP socket; offloads stay on\n"
 	"  --timeout S          end the ranks, or the shell, after S seconds (default: 400 s after a\n"
 	"                       failure; a shell never)\n"
+	"  -o, --output OUT     of draw: the picture's file (standard output)\n"
+	"  --format svg|dot     of the picture (by the end of its name; dot)\n"
 	"  -v, --verbose        show the steps, and what all ranks and switches print\n"
 	"  -h, --help           this text\n"
 	"  -V, --version        the version\n"
@@ -60,6 +65,8 @@ static const struct option options[] = {
 	{ "mtu", required_argument, NULL, OPTION_MTU },
 	{ "driver", required_argument, NULL, OPTION_DRIVER },
 	{ "timeout", required_argument, NULL, OPTION_TIMEOUT },
+	{ "output", required_argument, NULL, 'o' },
+	{ "format", required_argument, NULL, OPTION_FORMAT },
 	{ "verbose", no_argument, NULL, 'v' },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
@@ -70,6 +77,7 @@ struct arguments {
 	double loss, dup, reorder; /* < 0: not given */
 	bool seed_given, udp, verbose, help, version;
 	uint64_t seed, mtu, timeout;
+	const char *output, *format; /* NULL: not given */
 };
 
 static int value_bad(const char *name, const char *value, const char *expectation)
@@ -113,6 +121,12 @@ static int argument_take(struct arguments *a, int c)
 		if (!a->udp && strcmp(optarg, "af_packet") != 0)
 			return value_bad("driver", optarg, "af_packet or udp");
 		return 0;
+	case OPTION_FORMAT:
+		a->format = optarg;
+		return 0;
+	case 'o':
+		a->output = optarg;
+		return 0;
 	case 'v':
 		a->verbose = true;
 		return 0;
@@ -130,7 +144,7 @@ static int argument_take(struct arguments *a, int c)
 static int arguments_parse(struct arguments *a, int argc, char **argv)
 {
 	*a = (struct arguments){ .loss = -1, .dup = -1, .reorder = -1 };
-	for (int c; (c = getopt_long(argc, argv, "vhV", options, NULL)) != -1;)
+	for (int c; (c = getopt_long(argc, argv, "vhVo:", options, NULL)) != -1;)
 		if (argument_take(a, c))
 			return -1;
 	return 0;
@@ -187,6 +201,17 @@ static int check_main(const struct topology *t)
 	return 0;
 }
 
+static int draw_main(struct topology *t, const struct arguments *a)
+{
+	enum draw_format format;
+
+	if (draw_format_choose(a->format, a->output, &format)) {
+		value_bad("format", a->format, "svg or dot");
+		return EXIT_USAGE;
+	}
+	return draw_file(t, format, a->output) ? EXIT_FAILURE : 0;
+}
+
 static int host_check(const struct topology *t, const char *name)
 {
 	int i = topology_node_find(t, name, strlen(name));
@@ -225,8 +250,9 @@ static int command_main(int argc, char **argv, const struct arguments *a)
 	struct topology *t;
 	int rc;
 
-	if (!shell && strcmp(command, "run") != 0 && strcmp(command, "check") != 0) {
-		say_error("expected run, check or shell, not '%s' (see --help)", command);
+	if (!shell && strcmp(command, "run") != 0 && strcmp(command, "check") != 0 &&
+	    strcmp(command, "draw") != 0) {
+		say_error("expected run, check, draw or shell, not '%s' (see --help)", command);
 		return EXIT_USAGE;
 	}
 	if (argc < 2 + shell || (!shell && argc > 2)) {
@@ -239,6 +265,8 @@ static int command_main(int argc, char **argv, const struct arguments *a)
 		return EXIT_USAGE;
 	if (strcmp(command, "check") == 0)
 		rc = check_main(t);
+	else if (strcmp(command, "draw") == 0)
+		rc = draw_main(t, a);
 	else
 		rc = fabric_main(t, a, shell ? argv + 2 : NULL);
 	topology_free(t);

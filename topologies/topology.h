@@ -10,28 +10,35 @@
 
 enum {
 	TOPOLOGY_NAME_MAX = 15, /* a node's name is also a host name and part of interface names */
-	TOPOLOGY_NODES_MAX = 250,
-	TOPOLOGY_LINKS_MAX = 500,
+	TOPOLOGY_NODES_MAX = 2048,
+	TOPOLOGY_LINKS_MAX = 4096,
 	TOPOLOGY_PORT_MAX = 255,
 	TOPOLOGY_JOBS_MAX = 32,
+	TOPOLOGY_RANKS_MAX = 1024, /* of one job */
+	/* What real namespaces can show; all jobs together have so many ranks. */
+	TOPOLOGY_NETNS_NODES_MAX = 250,
+	TOPOLOGY_NETNS_LINKS_MAX = 500,
+	TOPOLOGY_NETNS_RANKS_MAX = 256,
 	TOPOLOGY_MTU_MIN = 256, /* PORT_MTU_MIN: what a switch takes */
 	TOPOLOGY_MTU_MAX = 65535,
 	TOPOLOGY_JOB_NAME_MAX = 63, /* what a JOIN message carries */
-	TOPOLOGY_LIST_MAX = 256,    /* also the most ranks of one job */
+	TOPOLOGY_LIST_MAX = 256,    /* commands of a host */
 	TOPOLOGY_SIZES_MAX = 64,
 	TOPOLOGY_DTYPES_MAX = 4, /* of one run of tally-perf */
 	TOPOLOGY_ENV_MAX = 32,
 	TOPOLOGY_FILE_MAX = 1 << 20,
+	TOPOLOGY_FILES_MAX = 64, /* the first and all that are included */
 	TOPOLOGY_NO_NODE = TOPOLOGY_NODES_MAX,
 };
 
-/* Where something stands in the file, both from 0. */
+/* Where something stands in a file, both from 0. */
 struct topology_place {
 	size_t line, column;
+	unsigned int file; /* index into topology.file */
 };
 
 struct topology_list {
-	const char *item[TOPOLOGY_LIST_MAX];
+	const char **item;
 	unsigned int nr;
 };
 
@@ -39,7 +46,10 @@ struct topology_node {
 	const char *name;
 	struct topology_place place;
 	bool is_switch;
-	bool restart;	     /* a switch: start it again when it dies */
+	bool restart; /* a switch: start it again when it dies */
+	/* Of a switch, 0: tally-switch's default. */
+	unsigned int jobs, slots;
+	uint64_t memory;     /* bytes, of the slots' values */
 	bool ip_given;	     /* in the file, not chosen by us */
 	uint32_t ip;	     /* host byte order */
 	unsigned int prefix; /* bits */
@@ -101,29 +111,40 @@ struct topology_env {
 struct topology_job {
 	struct topology_place place;
 	const char *name;
-	struct topology_list ranks;		   /* names of hosts */
-	unsigned int rank_node[TOPOLOGY_LIST_MAX]; /* the same as indices */
-	struct topology_place rank_place[TOPOLOGY_LIST_MAX];
+	struct topology_list ranks; /* names of hosts */
+	unsigned int *rank_node;    /* the same as indices */
+	struct topology_place *rank_place;
 	const char *run; /* NULL: the workload */
+	/* Both from when the network is ready; ranks that run at the second are ended, 0: never. */
+	uint64_t start_ns, stop_ns;
+	struct topology_place stop_place;
 	struct topology_workload workload;
 	struct topology_env env[TOPOLOGY_ENV_MAX];
 	unsigned int nr_env;
+};
+
+struct topology_file {
+	char *path, *text;
+	size_t size;
+	uint64_t device, inode;
+	bool open; /* while those that it includes are read */
 };
 
 struct topology {
 	unsigned int nr_nodes, nr_links, nr_jobs;
 	bool seed_given;
 	uint64_t seed;
-	struct topology_node node[TOPOLOGY_NODES_MAX];
-	struct topology_link link[TOPOLOGY_LINKS_MAX];
-	struct topology_job job[TOPOLOGY_JOBS_MAX];
-	unsigned int switches
-		[TOPOLOGY_NODES_MAX]; /* in a good file: the root first, parents before children */
+	struct topology_node *node;
+	struct topology_link *link;
+	struct topology_job *job;
+	unsigned int *switches; /* in a good file: the root first, parents before children */
 	unsigned int nr_switches;
-	char *path; /* these three are ours: the strings above point into document */
-	char *text;
-	size_t size;
+	const char *path; /* of the first file */
+	struct topology_file file[TOPOLOGY_FILES_MAX];
+	unsigned int nr_files;
+	/* These two are ours: strings above point into document, arrays lie in memory. */
 	void *document;
+	struct topology_memory *memory;
 };
 
 /*
@@ -132,6 +153,9 @@ struct topology {
  */
 struct topology *topology_load(const char *path, FILE *errors);
 void topology_free(struct topology *t);
+
+/* The file of a place, as it was named. */
+const char *topology_path(const struct topology *t, struct topology_place at);
 
 /*
  * 0 if real namespaces can show this topology, -1 after saying why not.  with_jobs: there is also
@@ -151,6 +175,11 @@ struct topology_faults_text {
 	char text[1024];
 };
 void topology_faults(const struct topology_link *l, struct topology_faults_text *to);
+
+const char *topology_fault_name(enum topology_fault_key key);
+
+/* 0 if the switches form one tree, whose parents and depths are then known; else -1, silently. */
+int topology_tree(struct topology *t);
 
 /* The index of a node by its name, -1: none. */
 int topology_node_find(const struct topology *t, const char *name, size_t len);

@@ -6,10 +6,9 @@
 #include "topologies/topology.h"
 #include "topologies/topology_reader.h"
 
-enum { HOST_LAST = 253 };
+enum { SMALL_MAX = 250, ADDRESSES = 1 << 16 };
 
-#define NET_DEFAULT UINT32_C(0x0a000000)     /* 10.0.0.0/24 */
-#define SWITCH_DEFAULT UINT32_C(0x0a0000fe)  /* 10.0.0.254 */
+#define NET_DEFAULT UINT32_C(0x0a000000)     /* 10.0.0.0/24, or /16 if there are many nodes */
 #define MAC_DEFAULT UINT64_C(0x020000000000) /* locally administered, one interface */
 
 struct ip_text {
@@ -60,51 +59,98 @@ static void duplicates_check(struct reader *r)
 	}
 }
 
-// The n-th host gets 10.0.0.n, or the next that is free.
-static uint32_t ip_choose(const struct topology *t, uint32_t n)
-{
-	for (uint32_t k = 0; k < HOST_LAST; k++) {
-		uint32_t ip = NET_DEFAULT + (n - 1 + k) % HOST_LAST + 1;
+/* Which of the last 16 bits are taken in the network that we choose of. */
+struct addresses {
+	uint64_t ip[ADDRESSES / 64], mac[ADDRESSES / 64];
+	uint32_t last; /* of the network's, for switches */
+	unsigned int prefix;
+};
 
-		if (!ip_owner(t, ip))
-			return ip;
+static bool bit_get(const uint64_t *bits, uint32_t i)
+{
+	return bits[i / 64] >> i % 64 & 1;
+}
+
+static void bit_set(uint64_t *bits, uint32_t i)
+{
+	bits[i / 64] |= UINT64_C(1) << i % 64;
+}
+
+static void addresses_init(struct addresses *a, const struct topology *t)
+{
+	memset(a, 0, sizeof(*a));
+	a->prefix = t->nr_nodes > SMALL_MAX ? 16 : 24;
+	a->last = (UINT32_C(1) << (32 - a->prefix)) - 2;
+	for (unsigned int i = 0; i < t->nr_nodes; i++) {
+		const struct topology_node *n = &t->node[i];
+
+		if (n->ip && n->ip - NET_DEFAULT < ADDRESSES)
+			bit_set(a->ip, n->ip - NET_DEFAULT);
+		if (n->mac && n->mac - MAC_DEFAULT < ADDRESSES)
+			bit_set(a->mac, (uint32_t)(n->mac - MAC_DEFAULT));
+	}
+}
+
+// The n-th host gets 10.0.0.n, or the next that is free.
+static uint32_t ip_choose(struct addresses *a, uint32_t n)
+{
+	for (uint32_t k = 0; k < a->last - 1; k++) {
+		uint32_t at = (n - 1 + k) % (a->last - 1) + 1;
+
+		if (bit_get(a->ip, at))
+			continue;
+		bit_set(a->ip, at);
+		return NET_DEFAULT + at;
 	}
 	return 0;
 }
 
 // Switches get theirs from the other end.
-static void switch_ip_choose(struct reader *r, struct topology_node *n)
+static uint32_t switch_ip_choose(struct addresses *a)
 {
-	for (uint32_t k = 0; !n->ip && k <= HOST_LAST; k++)
-		n->ip = ip_owner(r->topology, SWITCH_DEFAULT - k) ? 0 : SWITCH_DEFAULT - k;
-	n->prefix = n->prefix ? n->prefix : 32;
-	if (!n->ip)
-		reader_error(r, n->place, "expected an ip for %s: 10.0.0.0/24 has no free one",
-			     n->name);
+	for (uint32_t at = a->last; at; at--) {
+		if (bit_get(a->ip, at))
+			continue;
+		bit_set(a->ip, at);
+		return NET_DEFAULT + at;
+	}
+	return 0;
+}
+
+static uint64_t mac_choose(struct addresses *a, uint32_t n)
+{
+	while (bit_get(a->mac, n)) // there are more than there can be hosts
+		n++;
+	bit_set(a->mac, n);
+	return MAC_DEFAULT + n;
+}
+
+static void node_address_choose(struct addresses *a, struct topology_node *n, uint32_t nr_hosts)
+{
+	if (!n->ip) {
+		n->ip = n->is_switch ? switch_ip_choose(a) : ip_choose(a, nr_hosts);
+		n->prefix = n->is_switch ? 32 : a->prefix;
+	}
+	if (!n->is_switch && !n->mac)
+		n->mac = mac_choose(a, nr_hosts);
 }
 
 static void addresses_choose(struct reader *r)
 {
 	struct topology *t = r->topology;
+	struct addresses a;
 	uint32_t nr_hosts = 0;
 
+	addresses_init(&a, t);
 	for (unsigned int i = 0; i < t->nr_nodes; i++) {
 		struct topology_node *n = &t->node[i];
 
-		if (n->is_switch) {
-			switch_ip_choose(r, n);
-			continue;
-		}
-		nr_hosts++;
-		if (!n->ip) {
-			n->ip = ip_choose(t, nr_hosts);
-			n->prefix = 24;
-		}
-		for (uint64_t mac = MAC_DEFAULT + nr_hosts; !n->mac; mac++)
-			n->mac = mac_owner(t, mac) ? 0 : mac;
+		nr_hosts += !n->is_switch;
+		node_address_choose(&a, n, nr_hosts);
 		if (!n->ip)
 			reader_error(r, n->place,
-				     "expected an ip for %s: 10.0.0.0/24 has no free one", n->name);
+				     "expected an ip for %s: 10.0.0.0/%u has no free one", n->name,
+				     a.prefix);
 	}
 }
 
@@ -186,13 +232,49 @@ static void links_check(struct reader *r)
 	}
 }
 
+// Larger ones are read and simulated, but no kernel shows them in reasonable time.
+static void netns_size_check(struct reader *r)
+{
+	const struct topology *t = r->topology;
+	unsigned int nr_ranks = 0;
+
+	if (t->nr_nodes > TOPOLOGY_NETNS_NODES_MAX)
+		reader_error(r, t->node[TOPOLOGY_NETNS_NODES_MAX].place,
+			     "expected at most %d hosts and switches in real namespaces, not %u",
+			     TOPOLOGY_NETNS_NODES_MAX, t->nr_nodes);
+	if (t->nr_links > TOPOLOGY_NETNS_LINKS_MAX)
+		reader_error(r, t->link[TOPOLOGY_NETNS_LINKS_MAX].place,
+			     "expected at most %d links between real namespaces, not %u",
+			     TOPOLOGY_NETNS_LINKS_MAX, t->nr_links);
+	for (unsigned int i = 0; i < t->nr_jobs; i++) {
+		bool fitted = nr_ranks <= TOPOLOGY_NETNS_RANKS_MAX;
+
+		nr_ranks += t->job[i].ranks.nr;
+		if (fitted && nr_ranks > TOPOLOGY_NETNS_RANKS_MAX)
+			reader_error(r, t->job[i].place,
+				     "expected at most %d ranks in real namespaces, of all jobs "
+				     "together, not %u",
+				     TOPOLOGY_NETNS_RANKS_MAX, nr_ranks);
+	}
+}
+
+int topology_tree(struct topology *t)
+{
+	struct reader r = { .topology = t, .document = t->document };
+
+	reader_tree(&r);
+	return r.nr_errors ? -1 : 0;
+}
+
 int topology_check_netns(struct topology *t, bool with_jobs, FILE *errors)
 {
 	struct reader r = { .topology = t, .document = t->document, .errors = errors };
 
 	runnable_check(&r);
+	netns_size_check(&r);
 	links_check(&r);
 	if (with_jobs && t->nr_jobs == 0)
-		reader_error(&r, (struct topology_place){ 0, 0 }, "expected jobs to run, not none");
+		reader_error(&r, (struct topology_place){ 0, 0, 0 },
+			     "expected jobs to run, not none");
 	return r.nr_errors ? -1 : 0;
 }

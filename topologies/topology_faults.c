@@ -37,6 +37,11 @@ void reader_check_faults(struct reader *r, const struct topology_link *l)
 	}
 }
 
+const char *topology_fault_name(enum topology_fault_key key)
+{
+	return names[key];
+}
+
 struct text {
 	char *at;
 	size_t left;

@@ -23,8 +23,8 @@ static void read_dtypes(struct reader *r, yaml_node_t *n, void *to)
 		reader_expected(r, n, "a type, or a list of 1 to 4 such as [float16, int32]");
 		return;
 	}
-	l->nr = 0;
-	for (unsigned int i = 0; i < nr; i++) {
+	*l = (struct topology_list){ reader_alloc(r, nr, sizeof(*l->item)), 0 };
+	for (unsigned int i = 0; i < nr && l->item; i++) {
 		yaml_node_t *item = list ? reader_list_item(r, n, i) : n;
 		const char *word = reader_choice(r, item, dtype_words);
 
@@ -62,7 +62,8 @@ static void read_sizes(struct reader *r, yaml_node_t *n, void *to)
 		reader_expected(r, n, "a list of 1 to 64 sizes such as [64K, 1M]");
 		return;
 	}
-	for (unsigned int i = 0; i < nr; i++) {
+	*l = (struct topology_list){ reader_alloc(r, nr, sizeof(*l->item)), 0 };
+	for (unsigned int i = 0; i < nr && l->item; i++) {
 		yaml_node_t *item = n->type == YAML_SEQUENCE_NODE ? reader_list_item(r, n, i) : n;
 
 		if (size_is_good(reader_text(item)))
@@ -100,10 +101,11 @@ static const struct reader_key workload_keys[] = {
 
 static void read_workload(struct reader *r, yaml_node_t *n, void *to)
 {
+	static const char *dtypes[] = { "float32" };
 	struct topology_workload *w = to;
 
 	*w = (struct topology_workload){ .given = true,
-					 .dtypes = { .item = { "float32" }, .nr = 1 },
+					 .dtypes = { .item = dtypes, .nr = 1 },
 					 .op = "sum",
 					 .iterations = 20,
 					 .warmup = 1,
@@ -126,38 +128,54 @@ static void read_job_name(struct reader *r, yaml_node_t *n, void *to)
 		const struct topology_job *o = &r->topology->job[i];
 
 		if (o != j && o->name && strcmp(o->name, s) == 0) {
-			reader_error_node(
-				r, n,
-				"expected a new job name, not '%s': the job of line %zu has it", s,
-				o->place.line + 1);
+			reader_error_node(r, n,
+					  "expected a new job name, not '%s': the job of %s has it",
+					  s, reader_line(r, o->place, reader_place(n)).text);
 			return;
 		}
 	}
 	j->name = s;
 }
 
+static void read_rank(struct reader *r, yaml_node_t *n, struct topology_job *j)
+{
+	const char *name = reader_text(n);
+	int i = name ? topology_node_find(r->topology, name, strlen(name)) : -1;
+
+	if (i < 0) {
+		reader_expected_node(r, n, "the name of a host");
+	} else if (r->topology->node[i].is_switch) {
+		reader_error_node(r, n, "expected a host, not switch %s", name);
+	} else {
+		j->rank_node[j->ranks.nr] = (unsigned int)i;
+		j->rank_place[j->ranks.nr] = reader_place(n);
+		j->ranks.item[j->ranks.nr++] = name;
+	}
+}
+
 static void read_ranks(struct reader *r, yaml_node_t *n, void *to)
 {
 	struct topology_job *j = to;
-	unsigned int before = r->nr_errors;
+	unsigned int nr = n->type == YAML_SEQUENCE_NODE ? reader_list_length(n) : 0;
 
-	reader_read_list(r, n, &j->ranks);
-	if (r->nr_errors != before)
+	if (n->type != YAML_SEQUENCE_NODE) {
+		reader_expected(r, n, "a list");
 		return;
-	if (j->ranks.nr == 0)
-		reader_error_node(r, n, "expected at least one rank, not an empty list");
-	for (unsigned int k = 0; k < j->ranks.nr; k++) {
-		int i = topology_node_find(r->topology, j->ranks.item[k], strlen(j->ranks.item[k]));
-
-		if (i < 0)
-			reader_expected(r, reader_list_item(r, n, k), "the name of a host");
-		else if (r->topology->node[i].is_switch)
-			reader_error_node(r, reader_list_item(r, n, k),
-					  "expected a host, not switch %s", j->ranks.item[k]);
-		else
-			j->rank_node[k] = (unsigned int)i;
-		j->rank_place[k] = reader_place(reader_list_item(r, n, k));
 	}
+	if (nr == 0)
+		reader_error_node(r, n, "expected at least one rank, not an empty list");
+	if (nr > TOPOLOGY_RANKS_MAX) {
+		reader_error_node(r, n, "expected at most %d ranks, not %u", TOPOLOGY_RANKS_MAX,
+				  nr);
+		return;
+	}
+	j->ranks.item = reader_alloc(r, nr, sizeof(*j->ranks.item));
+	j->rank_node = reader_alloc(r, nr, sizeof(*j->rank_node));
+	j->rank_place = reader_alloc(r, nr, sizeof(*j->rank_place));
+	if (!j->ranks.item || !j->rank_node || !j->rank_place)
+		return;
+	for (unsigned int k = 0; k < nr && !reader_is_full(r); k++)
+		read_rank(r, reader_list_item(r, n, k), j);
 }
 
 static bool env_key_is_good(const char *s)
@@ -196,14 +214,42 @@ static void read_env(struct reader *r, yaml_node_t *n, void *to)
 	}
 }
 
+static void read_stop(struct reader *r, yaml_node_t *n, void *to)
+{
+	struct topology_job *j = to;
+
+	j->stop_place = reader_place(n);
+	reader_read_time(r, n, &j->stop_ns);
+}
+
 static const struct reader_key job_keys[] = {
 	{ "name", read_job_name, 0, true }, // these two see the whole job
 	{ "ranks", read_ranks, 0, true },
 	{ "run", reader_read_text, offsetof(struct topology_job, run), false },
 	{ "workload", read_workload, offsetof(struct topology_job, workload), false },
 	{ "env", read_env, 0, false },
+	{ "start", reader_read_time, offsetof(struct topology_job, start_ns), false },
+	{ "stop", read_stop, 0, false },
 	{ NULL, NULL, 0, false },
 };
+
+static const struct reader_key job_defaults[] = {
+	{ "run", reader_read_text, offsetof(struct topology_job, run), false },
+	{ "workload", read_workload, offsetof(struct topology_job, workload), false },
+	{ "env", read_env, 0, false },
+	{ "start", reader_read_time, offsetof(struct topology_job, start_ns), false },
+	{ "stop", read_stop, 0, false },
+	{ NULL, NULL, 0, false },
+};
+
+void reader_check_job_defaults(struct reader *r, yaml_node_t *n, void *unused)
+{
+	struct topology_job scratch = { .name = "" };
+
+	(void)unused;
+	reader_read_mapping(r, n, job_defaults, &scratch,
+			    "a mapping such as {workload: {iterations: 5}}");
+}
 
 void reader_read_job(struct reader *r, yaml_node_t *n)
 {
@@ -224,6 +270,10 @@ void reader_read_job(struct reader *r, yaml_node_t *n)
 	if (!j->run == !j->workload.given)
 		reader_error_node(r, n, "expected either 'run' or 'workload' in job %s, not %s",
 				  j->name, j->run ? "both" : "neither");
+	if (j->stop_ns && j->stop_ns <= j->start_ns)
+		reader_error(r, j->stop_place,
+			     "expected job %s to stop after its start, %g s, not at %g s", j->name,
+			     (double)j->start_ns / 1e9, (double)j->stop_ns / 1e9);
 }
 
 struct command {

@@ -51,7 +51,8 @@ static void character_put(const char *p, const char *end, FILE *to)
 // The line and a caret: many errors are plain once one sees the place.  libyaml counts characters.
 static void line_show(const struct reader *r, struct topology_place at)
 {
-	const char *p = r->topology->text, *end = p + r->topology->size, *stop;
+	const struct topology_file *f = &r->topology->file[at.file];
+	const char *p = f->text, *end = p + f->size, *stop;
 	size_t skip = 0, shown = 0;
 
 	for (size_t line = 0; line < at.line && p < end; p++)
@@ -72,9 +73,15 @@ static void line_show(const struct reader *r, struct topology_place at)
 
 static void error_write(struct reader *r, struct topology_place at, const char *format, va_list ap)
 {
-	if (r->nr_errors++ >= ERRORS_SHOWN)
+	bool again = r->nr_errors && at.line == r->last.line && at.column == r->last.column &&
+		     at.file == r->last.file;
+
+	r->nr_errors++;
+	r->last = at;
+	if (again || r->nr_shown++ >= ERRORS_SHOWN || !r->errors)
 		return;
-	fprintf(r->errors, "%s:%zu:%zu: error: ", r->topology->path, at.line + 1, at.column + 1);
+	fprintf(r->errors, "%s:%zu:%zu: error: ", topology_path(r->topology, at), at.line + 1,
+		at.column + 1);
 	vfprintf(r->errors, format, ap);
 	fputc('\n', r->errors);
 	line_show(r, at);
@@ -100,7 +107,8 @@ void reader_error_node(struct reader *r, const yaml_node_t *n, const char *forma
 
 struct topology_place reader_place(const yaml_node_t *n)
 {
-	return (struct topology_place){ n->start_mark.line, n->start_mark.column };
+	return (struct topology_place){ n->start_mark.line, n->start_mark.column,
+					(unsigned int)n->start_mark.index };
 }
 
 struct reader_words reader_describe(const yaml_node_t *n)
@@ -127,9 +135,22 @@ struct reader_words reader_describe(const yaml_node_t *n)
 	return w;
 }
 
+struct reader_words reader_line(const struct reader *r, struct topology_place of,
+				struct topology_place seen_from)
+{
+	const char *path = topology_path(r->topology, of), *slash = strrchr(path, '/');
+	struct reader_words w;
+
+	snprintf(w.text, sizeof(w.text), "line %zu", of.line + 1);
+	if (of.file != seen_from.file)
+		snprintf(w.text, sizeof(w.text), "line %zu of %.40s", of.line + 1,
+			 slash ? slash + 1 : path);
+	return w;
+}
+
 bool reader_is_full(const struct reader *r)
 {
-	return r->nr_errors >= ERRORS_SHOWN;
+	return r->nr_shown >= ERRORS_SHOWN;
 }
 
 void reader_expected(struct reader *r, const yaml_node_t *n, const char *expectation)
@@ -155,6 +176,11 @@ bool reader_is_empty(const yaml_node_t *n)
 unsigned int reader_list_length(const yaml_node_t *n)
 {
 	return (unsigned int)(n->data.sequence.items.top - n->data.sequence.items.start);
+}
+
+unsigned int reader_mapping_length(const yaml_node_t *n)
+{
+	return (unsigned int)(n->data.mapping.pairs.top - n->data.mapping.pairs.start);
 }
 
 yaml_node_t *reader_node(struct reader *r, int id)
@@ -187,6 +213,34 @@ int topology_number_parse(const char *text, uint64_t min, uint64_t max, uint64_t
 	return 0;
 }
 
+struct topology_memory {
+	struct topology_memory *next;
+	max_align_t begin[];
+};
+
+void *reader_alloc(struct reader *r, size_t nr, size_t size)
+{
+	struct topology_memory *m = calloc(1, sizeof(*m) + (nr ? nr : 1) * size);
+
+	if (!m) {
+		reader_error(r, (struct topology_place){ 0, 0, 0 }, "not enough memory");
+		return NULL;
+	}
+	m->next = r->topology->memory;
+	r->topology->memory = m;
+	return m->begin;
+}
+
+void reader_free(struct topology_memory *m)
+{
+	struct topology_memory *next;
+
+	for (; m; m = next) {
+		next = m->next;
+		free(m);
+	}
+}
+
 void reader_read_text(struct reader *r, yaml_node_t *n, void *to)
 {
 	const char *s = reader_text(n);
@@ -200,17 +254,20 @@ void reader_read_text(struct reader *r, yaml_node_t *n, void *to)
 void reader_read_list(struct reader *r, yaml_node_t *n, void *to)
 {
 	struct topology_list *l = to;
+	unsigned int nr;
 
 	if (n->type != YAML_SEQUENCE_NODE) {
 		reader_expected(r, n, "a list");
 		return;
 	}
-	if (reader_list_length(n) > TOPOLOGY_LIST_MAX) {
+	nr = reader_list_length(n);
+	if (nr > TOPOLOGY_LIST_MAX) {
 		reader_error_node(r, n, "expected a list of at most %d, not of %u",
-				  TOPOLOGY_LIST_MAX, reader_list_length(n));
+				  TOPOLOGY_LIST_MAX, nr);
 		return;
 	}
-	for (unsigned int i = 0; i < reader_list_length(n); i++) {
+	*l = (struct topology_list){ reader_alloc(r, nr, sizeof(*l->item)), 0 };
+	for (unsigned int i = 0; i < nr && l->item; i++) {
 		const char *text = NULL;
 
 		reader_read_text(r, reader_list_item(r, n, i), &text);
@@ -248,6 +305,42 @@ void reader_read_rate(struct reader *r, yaml_node_t *n, void *to)
 	if (!text || (plain_parse(text, 1e3, 1e13, to) && faults_parse_rate(text, to)))
 		reader_expected(r, n,
 				"a rate such as 10G or 100M (bit/s; plain numbers are Mbit/s)");
+}
+
+// As a delay, but of any length.
+void reader_read_time(struct reader *r, yaml_node_t *n, void *to)
+{
+	static const struct quantity_unit units[] = { { "ns", 0, 1 }, { "us", 3, 1 },
+						      { "ms", 6, 1 }, { "s", 9, 1 },
+						      { "", 6, 1 },   { NULL, 0, 0 } };
+	const char *text = reader_text(n);
+	double v;
+
+	if (!text || quantity_parse(text, units, &v) || v > 1e15)
+		reader_expected(r, n, "a time such as 500ms or 20s (plain numbers are ms)");
+	else
+		*(uint64_t *)to = (uint64_t)(v + 0.5);
+}
+
+void reader_read_size(struct reader *r, yaml_node_t *n, void *to)
+{
+	static const uint64_t least = UINT64_C(64) << 10, most = UINT64_C(1) << 40;
+	static const char units[] = "KMG";
+	const char *text = reader_text(n), *unit = NULL;
+	char digits[16] = "";
+	size_t len = text ? strspn(text, "0123456789") : 0;
+	uint64_t v = 0, factor = 1;
+
+	if (len && len < sizeof(digits)) {
+		memcpy(digits, text, len);
+		unit = text[len] ? strchr(units, text[len]) : NULL;
+		factor = unit ? UINT64_C(1) << 10 * (unit - units + 1) : 1;
+	}
+	if (topology_number_parse(digits, 1, most / factor, &v) || v * factor < least ||
+	    (text[len] && (!unit || text[len + 1])))
+		reader_expected(r, n, "a size such as 64M, from 64K to 1024G");
+	else
+		*(uint64_t *)to = v * factor;
 }
 
 void reader_read_share(struct reader *r, yaml_node_t *n, void *to)
@@ -362,12 +455,38 @@ static void choice_say(const struct choice *c, struct reader *r, const yaml_node
 			  hint);
 }
 
+struct reader_hint reader_hint_node(const struct topology *t, const char *name)
+{
+	struct reader_hint hint = { "" };
+	const char *nearest = NULL;
+	unsigned int best = 3, d; // as for keys, but many short names differ by one digit
+	size_t len = name ? strlen(name) : 0;
+
+	for (unsigned int i = 0; i < t->nr_nodes && len; i++) {
+		d = word_distance(name, t->node[i].name);
+		if (d && d < best && 2 * d <= len && len > 2) {
+			best = d;
+			nearest = t->node[i].name;
+		}
+	}
+	if (nearest)
+		snprintf(hint.text, sizeof(hint.text), "; did you mean '%s'?", nearest);
+	return hint;
+}
+
+void reader_expected_node(struct reader *r, const yaml_node_t *n, const char *expectation)
+{
+	reader_error_node(r, n, "expected %s, not %s%s", expectation, reader_describe(n).text,
+			  reader_hint_node(r->topology, reader_text(n)).text);
+}
+
 static void key_unknown(struct reader *r, const yaml_node_t *k, const struct reader_key *keys)
 {
 	struct choice c = { .word = reader_text(k), .best = 3 };
 
 	for (; keys->name; keys++)
-		choice_add(&c, keys->name);
+		if (keys->offset != READER_REFUSED)
+			choice_add(&c, keys->name);
 	choice_say(&c, r, k);
 }
 
@@ -401,6 +520,11 @@ bool reader_key_repeats(struct reader *r, const yaml_node_t *map, const yaml_nod
 	return false;
 }
 
+static void *key_field(const struct reader_key *key, void *to)
+{
+	return key->offset == READER_REFUSED ? to : (char *)to + key->offset;
+}
+
 void reader_read_mapping(struct reader *r, yaml_node_t *n, const struct reader_key *keys, void *to,
 			 const char *what)
 {
@@ -422,10 +546,10 @@ void reader_read_mapping(struct reader *r, yaml_node_t *n, const struct reader_k
 		} else if (!reader_key_repeats(r, n, p)) {
 			given |= UINT64_C(1) << (key - keys);
 			if (key->read)
-				key->read(r, reader_node(r, p->value), (char *)to + key->offset);
+				key->read(r, reader_node(r, p->value), key_field(key, to));
 		}
 	}
 	for (const struct reader_key *k = keys; k->name; k++)
-		if (k->required && !(given & UINT64_C(1) << (k - keys)))
+		if (k->required && !r->defaults && !(given & UINT64_C(1) << (k - keys)))
 			reader_error_node(r, n, "expected '%s' in %s", k->name, what);
 }

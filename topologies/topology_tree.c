@@ -52,8 +52,9 @@ static void parents_check(struct reader *r)
 			continue;
 		p = topology_node_find(t, n->parent_given, strlen(n->parent_given));
 		if (p < 0 || !t->node[p].is_switch)
-			reader_error(r, n->parent_place, "expected the name of a switch, not '%s'",
-				     n->parent_given);
+			reader_error(r, n->parent_place,
+				     "expected the name of a switch, not '%s'%s", n->parent_given,
+				     reader_hint_node(t, n->parent_given).text);
 		else if (!nodes_are_linked(t, i, (unsigned int)p))
 			reader_error(r, n->parent_place,
 				     "expected a link from %s up to %s, not none", n->name,
@@ -76,9 +77,9 @@ static void uplink_set(struct reader *r, const struct topology_link *l)
 	n = &t->node[low];
 	if (n->parent != TOPOLOGY_NO_NODE) {
 		reader_error(r, l->place,
-			     "expected one link of %s upwards, not also this one: line %zu has one "
+			     "expected one link of %s upwards, not also this one: %s has one "
 			     "(of two switches the first is the lower one)",
-			     n->name, t->link[n->uplink].place.line + 1);
+			     n->name, reader_line(r, t->link[n->uplink].place, l->place).text);
 		return;
 	}
 	n->parent = high;
@@ -171,13 +172,18 @@ static void roots_check(struct reader *r)
 			root = n;
 	}
 	if (!root)
-		reader_error(r, (struct topology_place){ 0, 0 }, "expected a switch, not none");
+		reader_error(r, (struct topology_place){ 0, 0, 0 }, "expected a switch, not none");
 }
 
 // Root first, and no switch before its parent.
-static void order_fill(struct topology *t)
+static void order_fill(struct reader *r)
 {
+	struct topology *t = r->topology;
+
 	t->nr_switches = 0;
+	t->switches = reader_alloc(r, t->nr_nodes, sizeof(*t->switches));
+	if (!t->switches)
+		return;
 	for (unsigned int depth = 0; depth <= WIRE_RANGES; depth++)
 		for (unsigned int i = 0; i < t->nr_nodes; i++)
 			if (t->node[i].is_switch && t->node[i].depth == depth)
@@ -192,38 +198,43 @@ static unsigned int ancestor(const struct topology *t, unsigned int node, unsign
 	return node;
 }
 
-static bool is_below(const struct topology *t, unsigned int node, unsigned int sw)
-{
-	return t->node[node].depth > t->node[sw].depth &&
-	       ancestor(t, node, t->node[sw].depth) == sw;
-}
-
 struct tree_ranks {
 	unsigned int first, nr; /* ranks below a switch */
 	unsigned int split;	/* the first of them that is not next to those before; 0: none */
 };
 
-static struct tree_ranks ranks_below(const struct topology *t, const struct topology_job *j,
-				     unsigned int sw)
-{
-	struct tree_ranks below = { 0, 0, 0 };
+/* What each switch, by its index as a node, has of a job below it; at any depth. */
+struct tree_job {
+	const struct topology_job *job;
+	struct tree_ranks below[TOPOLOGY_NODES_MAX];
+};
 
-	for (unsigned int k = 0; k < j->ranks.nr; k++) {
-		if (!is_below(t, j->rank_node[k], sw))
-			continue;
-		if (!below.nr)
-			below.first = k;
-		if (!below.split && below.first + below.nr != k)
-			below.split = k;
-		below.nr++;
-	}
-	return below;
+static void rank_count(struct tree_ranks *below, unsigned int k)
+{
+	if (!below->nr)
+		below->first = k;
+	if (!below->split && below->first + below->nr != k)
+		below->split = k;
+	below->nr++;
+}
+
+static void ranks_count(const struct topology *t, struct tree_job *tree)
+{
+	const struct topology_job *j = tree->job;
+
+	memset(tree->below, 0, t->nr_nodes * sizeof(tree->below[0]));
+	for (unsigned int k = 0; k < j->ranks.nr; k++)
+		for (unsigned int sw = t->node[j->rank_node[k]].parent; sw != TOPOLOGY_NO_NODE;
+		     sw = t->node[sw].parent)
+			rank_count(&tree->below[sw], k);
 }
 
 /* Whether rank a comes before b once those below each switch are together, in the order of their first. */
-static bool rank_is_before(const struct topology *t, const struct topology_job *j, unsigned int a,
+static bool rank_is_before(const struct topology *t, const struct tree_job *tree, unsigned int a,
 			   unsigned int b)
 {
+	const struct topology_job *j = tree->job;
+
 	for (unsigned int depth = 1; depth <= WIRE_RANGES; depth++) {
 		unsigned int na = j->rank_node[a], nb = j->rank_node[b];
 		unsigned int sa, sb;
@@ -233,20 +244,21 @@ static bool rank_is_before(const struct topology *t, const struct topology_job *
 		sa = ancestor(t, na, depth);
 		sb = ancestor(t, nb, depth);
 		if (sa != sb)
-			return ranks_below(t, j, sa).first < ranks_below(t, j, sb).first;
+			return tree->below[sa].first < tree->below[sb].first;
 	}
 	return a < b;
 }
 
-static void order_suggest(const struct topology *t, const struct topology_job *j,
+static void order_suggest(const struct topology *t, const struct tree_job *tree,
 			  struct tree_names *names)
 {
-	unsigned int order[TOPOLOGY_LIST_MAX];
+	unsigned int order[TOPOLOGY_RANKS_MAX];
+	const struct topology_job *j = tree->job;
 
 	for (unsigned int k = 0; k < j->ranks.nr; k++) {
 		unsigned int at = k;
 
-		for (; at && rank_is_before(t, j, k, order[at - 1]); at--)
+		for (; at && rank_is_before(t, tree, k, order[at - 1]); at--)
 			order[at] = order[at - 1];
 		order[at] = k;
 	}
@@ -254,32 +266,34 @@ static void order_suggest(const struct topology *t, const struct topology_job *j
 		names_add(names, j->ranks.item[order[k]]);
 }
 
-static bool neighbours_check(struct reader *r, const struct topology_job *j)
+static bool neighbours_check(struct reader *r, const struct tree_job *tree)
 {
 	const struct topology *t = r->topology;
+	const struct topology_job *j = tree->job;
 
 	for (unsigned int i = 0; i < t->nr_switches; i++) {
-		struct tree_ranks below = ranks_below(t, j, t->switches[i]);
+		const struct tree_ranks *below = &tree->below[t->switches[i]];
 		struct tree_names names = { .len = 0 };
 
-		if (!below.split)
+		if (!below->split)
 			continue;
-		order_suggest(t, j, &names);
+		order_suggest(t, tree, &names);
 		reader_error(
-			r, j->rank_place[below.split],
+			r, j->rank_place[below->split],
 			"expected the ranks below switch %s beside each other, not rank %u (%s) "
 			"apart from rank %u; this order works: [%s]",
-			t->node[t->switches[i]].name, below.split, j->ranks.item[below.split],
-			below.first, names.text);
+			t->node[t->switches[i]].name, below->split, j->ranks.item[below->split],
+			below->first, names.text);
 		return false;
 	}
 	return true;
 }
 
 // What meets at one switch: ranks, or switches.
-static void members_check(struct reader *r, const struct topology_job *j, unsigned int sw)
+static void members_check(struct reader *r, const struct tree_job *tree, unsigned int sw)
 {
 	const struct topology *t = r->topology;
+	const struct topology_job *j = tree->job;
 	unsigned int nr_ranks = 0, nr_switches = 0, rank = 0;
 
 	for (unsigned int k = 0; k < j->ranks.nr; k++)
@@ -289,7 +303,7 @@ static void members_check(struct reader *r, const struct topology_job *j, unsign
 		}
 	for (unsigned int i = 0; i < t->nr_switches; i++)
 		nr_switches += t->node[t->switches[i]].parent == sw &&
-			       ranks_below(t, j, t->switches[i]).nr;
+			       tree->below[t->switches[i]].nr;
 	if (nr_ranks && nr_switches)
 		reader_error(r, j->rank_place[rank],
 			     "expected the ranks of job %s below leaves alone, not also rank %u at "
@@ -316,18 +330,21 @@ void reader_tree(struct reader *r)
 	if (r->nr_errors == before)
 		roots_check(r);
 	if (r->nr_errors == before)
-		order_fill(r->topology);
+		order_fill(r);
 }
 
 void reader_tree_jobs(struct reader *r)
 {
 	const struct topology *t = r->topology;
+	struct tree_job tree;
 
 	for (unsigned int i = 0; i < t->nr_jobs; i++) {
-		if (!neighbours_check(r, &t->job[i]))
+		tree.job = &t->job[i];
+		ranks_count(t, &tree);
+		if (!neighbours_check(r, &tree))
 			continue;
 		for (unsigned int k = 0; k < t->nr_switches; k++)
-			members_check(r, &t->job[i], t->switches[k]);
+			members_check(r, &tree, t->switches[k]);
 	}
 }
 
@@ -336,14 +353,14 @@ struct topology_ranges topology_ranges(const struct topology *t, const struct to
 {
 	struct topology_ranges ranges = { "" };
 	unsigned int sw = t->node[j->rank_node[rank]].parent;
+	struct tree_job tree = { .job = j };
 	size_t len = 0;
 
+	ranks_count(t, &tree);
 	for (; t->node[sw].parent != TOPOLOGY_NO_NODE && len < sizeof(ranges.text);
-	     sw = t->node[sw].parent) {
-		struct tree_ranks below = ranks_below(t, j, sw);
-
+	     sw = t->node[sw].parent)
 		len += (size_t)snprintf(ranges.text + len, sizeof(ranges.text) - len, "%s%u-%u",
-					len ? "," : "", below.first, below.first + below.nr - 1);
-	}
+					len ? "," : "", tree.below[sw].first,
+					tree.below[sw].first + tree.below[sw].nr - 1);
 	return ranges;
 }

@@ -5,7 +5,11 @@
 #include <unistd.h>
 
 #include "tests/fuzz/fuzz.h"
+#include "topologies/draw.h"
 #include "topologies/topology.h"
+
+/* More take too long, and show nothing else. */
+enum { DRAWN_MAX = 200 };
 
 static void look_at(struct topology *t, FILE *errors)
 {
@@ -19,10 +23,14 @@ static void look_at(struct topology *t, FILE *errors)
 		fuzz_check(topology_node_find(t, t->node[i].name, strlen(t->node[i].name)) ==
 			   (int)i);
 	for (unsigned int i = 0; i < t->nr_jobs; i++) {
-		fuzz_check(t->job[i].ranks.nr <= TOPOLOGY_LIST_MAX);
+		fuzz_check(t->job[i].ranks.nr <= TOPOLOGY_RANKS_MAX);
 		topology_job_command(&t->job[i], text, sizeof(text));
 	}
 	topology_check_netns(t, true, errors);
+	if (t->nr_nodes + t->nr_links < DRAWN_MAX) {
+		fuzz_check(draw_topology(t, DRAW_SVG, errors) == 0);
+		fuzz_check(draw_topology(t, DRAW_DOT, errors) == 0);
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
