@@ -249,10 +249,12 @@ link-tests    = $(foreach m,$(1),$(eval $(call link,$(m:%.c=$(B)/%),$(call obj,$
 
 ALL_LIBS  := $(LIB_TOPO) $(LIB_TOOLS) $(LIB_SWITCH) $(LIB)
 TEST_LIBS := $(TOPO_LIBS) $(LIB_PCAP) $(LIB_JSON)
-$(call link-programs,$(if $(HAVE_DPDK),$(filter-out switch/tallyctl.c,$(call mains,switch))),\
+$(call link-programs,$(if $(HAVE_DPDK),$(filter switch/tally-switch.c,$(call mains,switch))),\
     $(LIB_SWITCH) $(LIB),$(DPDK_LIBS) $(LIB_PCAP))
 $(call link-programs,$(if $(HAVE_DPDK),$(filter switch/tallyctl.c,$(call mains,switch))),\
     $(LIB_SWITCH) $(LIB),$(LIB_JSON))
+$(call link-programs,$(if $(HAVE_DPDK),$(filter switch/tally-replay.c,$(call mains,switch))),\
+    $(LIB_SWITCH) $(LIB),$(LIB_PCAP))
 $(call link-programs,$(call mains,host/tools),$(call objs,host/tools) $(LIB))
 $(call link-programs,$(call mains,host/examples),$(call objs,host/examples) $(LIB))
 $(call link-programs,$(if $(HAVE_TOPO),$(call mains,topologies)),$(ALL_LIBS),$(TOPO_LIBS))
