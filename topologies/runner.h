@@ -17,6 +17,7 @@ enum { RUNNER_RANKS_MAX = 256, RUNNER_LABEL = 96, RUNNER_COMMAND = 8192 };
 struct runner_options {
 	struct topology *topology;
 	bool udp, verbose;
+	struct record record;
 	int ctl_fds[TOPOLOGY_NODES_MAX]; /* of the switches; -1: none */
 	const char *renamed;		 /* which names tallyctl does not know them by */
 	double timeout_s;	/* of the whole run; 0: none, but a grace time after a failure */
@@ -94,6 +95,9 @@ void runner_ranks_signal(struct runner *r, int sig);
 void runner_turn(struct runner *r, double seconds);
 /* From the first failure on the others have a grace time. */
 void runner_failure(struct runner *r);
+
+/* runner_rank.c: the name of its log. */
+void runner_rank_name(const struct runner_rank *k, char *name, size_t size);
 
 /* summary.c: the tables at the end; returns the exit code. */
 int summary_print(struct runner *r);
