@@ -264,18 +264,18 @@ void replay_explain(const struct replay_packet *expected, const struct replay_se
 	bytes_differ(&pair);
 }
 
-static size_t describe_status(const struct wire_msg *msg, char *to, size_t room)
+static void describe_status(const struct wire_msg *msg, char *to, size_t room)
 {
 	struct wire_status status;
 	size_t len;
 
 	if (wire_status_parse(&status, msg) != WIRE_OK)
-		return 0;
-	len = (size_t)snprintf(to, room, " %s", print_state(status.state));
+		return;
+	len = msg->type == WIRE_END && !status.state
+		      ? 0
+		      : (size_t)snprintf(to, room, " %s", print_state(status.state));
 	if (status.cause)
-		len += (size_t)snprintf(to + len, room - len, ", cause: %s",
-					print_cause(status.cause));
-	return len;
+		snprintf(to + len, room - len, ", cause: %s", print_cause(status.cause));
 }
 
 static void describe_message(const struct frame *frame, char *to, size_t room)
