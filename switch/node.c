@@ -275,7 +275,7 @@ static void node_close_port(struct lcore_port *p)
 	struct port_error err;
 
 	for (unsigned i = 0; i < 2; i++)
-		if (capture_close(captures[i], &err))
+		if (capture_close(captures[i], &err) && err.text[0])
 			log_line(LOG_WARN, "port %u: the capture is not whole: %s",
 				 p->port.spec.number, err.text);
 	if (p->port.checked)

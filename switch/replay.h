@@ -103,6 +103,7 @@ void replay_source_close(struct replay_source *source);
 /* All it sends in one file, or each port in one of its own. */
 struct replay_expect {
 	bool active, each;
+	bool open; /* the replay could not go on to the end */
 	unsigned nr;
 	struct replay_source *sources; /* one, or one for each port */
 	uint64_t *compared;	       /* likewise */
@@ -123,7 +124,7 @@ struct replay_sent {
 int replay_expect_sent(struct replay_expect *expect, const struct replay_setup *setup,
 		       const struct replay_sent *sent, struct port_error *err);
 /* What was expected and not sent. */
-void replay_expect_end(struct replay_expect *expect, const struct replay_setup *setup);
+void replay_expect_end(struct replay_expect *expect);
 void replay_expect_close(struct replay_expect *expect);
 
 /* The first field that differs, in words. */

@@ -13,11 +13,13 @@ static void print_expectation(const struct replay_expect *expect, const struct r
 		printf("nothing to compare with: what was sent is as it is\n");
 		return;
 	}
+	if (expect->open)
+		printf("the captures are not whole: replayed up to where the first of what came in ends\n");
 	if (expect->nr_beyond)
-		printf("the captures are not whole: %llu packet%s of one side alone %s not compared\n",
+		printf("the captures are not whole: %llu packet%s behind that %s not compared\n",
 		       (unsigned long long)expect->nr_beyond, plural(expect->nr_beyond),
 		       expect->nr_beyond == 1 ? "is" : "are");
-	else if (setup->journal && !setup->ended)
+	else if (setup->journal && !setup->ended && !expect->open)
 		printf("the captures are not whole: their switch did not end in order\n");
 	if (expect->nr_different)
 		printf("%llu packet%s differ%s, %llu are the same\n",

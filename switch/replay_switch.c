@@ -43,7 +43,8 @@ struct replay {
 	void *memory[MEMORIES];
 	size_t sizes[MEMORIES];
 	uint64_t talks; /* counters when the jobs were looked at last */
-	uint64_t epochs[4096], keys[4096];
+	uint64_t epochs[4096];
+	uint16_t handles[4096]; /* never 0 */
 	uint8_t frame[CAPFILE_MAX + 1];
 };
 
@@ -392,9 +393,9 @@ static void replay_look(struct replay *r)
 
 		if (!job)
 			continue;
-		if (job->key != r->keys[i])
+		if (job->handle != r->handles[i])
 			r->totals->nr_jobs++;
-		r->keys[i] = job->key;
+		r->handles[i] = job->handle;
 		if (!job->running || job->epoch == r->epochs[i])
 			continue;
 		r->epochs[i] = job->epoch;
@@ -439,12 +440,21 @@ static void events_do(struct replay *r, uint64_t ns)
 		event_do(r, &setup->events[r->event++]);
 }
 
+/* Of a port whose capture is not whole nobody knows what came next: nothing after it can be said. */
+static bool sources_know(const struct replay *r)
+{
+	for (unsigned i = 0; i < r->plan->setup->nr_ports; i++)
+		if (r->sources[i].partial && !r->sources[i].here)
+			return false;
+	return true;
+}
+
 static int replay_packets(struct replay *r)
 {
 	const unsigned nr_ports = r->plan->setup->nr_ports;
 	unsigned port;
 
-	while ((port = source_next(r)) < nr_ports && !r->failed) {
+	while (sources_know(r) && (port = source_next(r)) < nr_ports && !r->failed) {
 		const uint64_t ns = r->sources[port].next.ns;
 		bool more = true;
 
@@ -456,7 +466,9 @@ static int replay_packets(struct replay *r)
 				return -1;
 		replay_look(r);
 	}
-	events_do(r, UINT64_MAX);
+	r->plan->expect->open = !sources_know(r);
+	if (sources_know(r))
+		events_do(r, UINT64_MAX);
 	return r->failed ? -1 : 0;
 }
 

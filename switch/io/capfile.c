@@ -277,6 +277,8 @@ int capfile_close(struct capfile *file, struct port_error *err)
 		capfile_fail(file, "cannot be given its name without .partial", errno);
 	if (file->failed) {
 		*err = file->why;
+		if (file->told)
+			err->text[0] = '\0';
 		rc = -1;
 	}
 	free(file);

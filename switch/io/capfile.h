@@ -36,7 +36,7 @@ void capfile_packet(struct capfile *file, unsigned interface, uint64_t wall_ns, 
 void capfile_flush(struct capfile *file);
 /* Why the file does not grow any more, told once; NULL: it does, or that was told. */
 const char *capfile_trouble(struct capfile *file);
-/* 0; -1 and *err if it is not whole: it keeps the name that says so. */
+/* 0; -1 and *err, empty if that was told, if it is not whole: it keeps the name that says so. */
 int capfile_close(struct capfile *file, struct port_error *err);
 
 #endif

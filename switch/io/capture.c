@@ -45,6 +45,8 @@ struct capture *capture_open(const struct capture_params *params, unsigned port,
 	}
 	snprintf(name, sizeof(name), "port%u", port);
 	capfile_interface(capture->file, name);
+	/* However the switch ends, it is a capture. */
+	capfile_flush(capture->file);
 	return capture;
 }
 

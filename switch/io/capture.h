@@ -33,7 +33,7 @@ void capture_unreachable(struct capture *capture, uint64_t wall_ns, const struct
 void capture_flush(struct capture *capture);
 /* Why the file does not grow any more, told once; NULL: nothing to tell. */
 const char *capture_trouble(struct capture *capture);
-/* 0, or -1 and *err if something could not be written: the file has a name that says so. */
+/* 0, or -1 and *err, empty if that was told, if something could not be written: the file has a name that says so. */
 int capture_close(struct capture *capture, struct port_error *err);
 
 #endif

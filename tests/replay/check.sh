@@ -184,7 +184,7 @@ copy loss
 sed -i '/end$/d' "$case/switch.txt"
 mv "$case/port1_out.pcap" "$case/port1_out.pcap.partial"
 head -c 900 "$case/port2_out.pcap" >"$case/port2_out.pcap.partial" && rm "$case/port2_out.pcap"
-said "captures that are not whole" 0 'the captures are not whole' "$replay" "$case"
+said "captures that are not whole" 0 "the captures are not whole" "$replay" "$case"
 
 # Files of other origin: the ports' captures without what is beside them, and other traffic.
 copy duplicates
