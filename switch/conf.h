@@ -37,7 +37,7 @@ struct conf {
 	int ready_fd;	    /* -1: none */
 	int ctl_fd;	    /* likewise */
 	bool strict_ports, spin, huge, help, version;
-	uint32_t pcap_format; /* enum capfile_format */
+	uint32_t pcap_format;				   /* enum capfile_format */
 	const char *add, *pcap_dir, *totals, *file_prefix; /* NULL: not given; of argv */
 	const char *ctl; /* path, name or "none"; NULL: not given */
 	struct port_spec ports[PORT_MAX];

@@ -38,8 +38,8 @@ void lcore_time(struct lcore *lcore)
 	lcore->now.now_ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 	if (!lcore->wall_base_ns) {
 		clock_gettime(CLOCK_REALTIME, &ts);
-		lcore->wall_base_ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec -
-				      lcore->now.now_ns;
+		lcore->wall_base_ns =
+			(uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec - lcore->now.now_ns;
 	}
 	lcore->now.wall_ms = lcore_wall_ns(lcore) / 1000000;
 }

@@ -160,9 +160,7 @@ static int argument_take(struct arguments *a, int c)
 
 static int arguments_parse(struct arguments *a, int argc, char **argv)
 {
-	*a = (struct arguments){
-		.loss = -1, .dup = -1, .reorder = -1, .argc = argc, .argv = argv
-	};
+	*a = (struct arguments){ .loss = -1, .dup = -1, .reorder = -1, .argc = argc, .argv = argv };
 	for (int c; (c = getopt_long(argc, argv, "vhV", options, NULL)) != -1;)
 		if (argument_take(a, c))
 			return -1;

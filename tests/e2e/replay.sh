@@ -103,7 +103,7 @@ topology()
 
 case_tree()
 {
-	fabric_possible || { why="skip: no user namespaces"; return; }
+	fabric_possible || { fail "skip: this system allows no user namespaces (unshare -Urn)"; return; }
 	topology 'workload: {sizes: [4K, 64K], iterations: 3, check: 1}'
 	spawn run "$fabric" run "$dir/tree.yaml" --record "$dir/rec"
 	ends run 0
@@ -124,7 +124,7 @@ case_tree()
 # Rank 1 fails, and a leaf is killed: recorded all the same, each life of the leaf by itself.
 case_failing()
 {
-	fabric_possible || { why="skip: no user namespaces"; return; }
+	fabric_possible || { fail "skip: this system allows no user namespaces (unshare -Urn)"; return; }
 	cat >"$dir/rank.sh" <<-'END'
 		[ "$TALLY_RANK" != 1 ] || exit 3
 		[ "$TALLY_RANK" = 0 ] || exit 0
