@@ -8,6 +8,7 @@
  *	replay_switch.c	  the switch's own code, with the stamps for a clock
  *	replay_expect.c	  what it sends, compared with captures
  *	replay_explain.c  the difference of two packets in words
+ *	replay_hide.c	  copies without addresses, names and values of their own
  *	replay_print.c	  a line for each packet, totals
  */
 #ifndef SWITCH_REPLAY_H
@@ -133,6 +134,9 @@ void replay_explain(const struct replay_packet *expected, const struct replay_se
 /* What a frame is, in a line. */
 void replay_describe(const uint8_t *data, uint32_t len, char text[REPLAY_TEXT]);
 
+/* Writes what came in, with others in place of addresses, names and values, into a directory that it makes: 0, or -1. */
+int replay_hide(const struct replay_setup *setup, const char *to, struct port_error *err);
+
 /* --- The run --------------------------------------------------------------------------------------- */
 
 struct replay_totals {
@@ -144,7 +148,8 @@ struct replay_totals {
 struct replay_plan {
 	struct replay_setup *setup;
 	struct replay_expect *expect;
-	struct capfile *out; /* NULL: not written */
+	struct capfile *out;   /* NULL: not written */
+	struct capfile **outs; /* likewise: each port in one of its own */
 	bool verbose;
 };
 

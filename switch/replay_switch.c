@@ -70,6 +70,8 @@ static void replay_sent(struct replay *r, unsigned port, const uint8_t *data, ui
 	r->totals->nr_out++;
 	if (r->plan->out)
 		capfile_packet(r->plan->out, port, sent.ns, data, len, len);
+	if (r->plan->outs)
+		capfile_packet(r->plan->outs[port], 0, sent.ns, data, len, len);
 	if (r->plan->verbose)
 		send_print(r, &sent);
 	if (r->plan->expect->active &&

@@ -28,7 +28,8 @@ enum {
 	OPT_SOCKET,
 	OPT_OUT,
 	OPT_FORMAT,
-	OPT_EXPECT
+	OPT_EXPECT,
+	OPT_ANONYMISE
 };
 
 static const char help[] =
@@ -47,6 +48,8 @@ static const char help[] =
 	"      --out FILE        write what the switch sends, all ports in one\n"
 	"      --pcap-format F   of --out: pcap or pcapng (by its name, else pcap)\n"
 	"  -v, --verbose         a line for each packet, with what became of it\n"
+	"      --anonymise NEW   write a copy of DIR, of one switch, with other addresses, job names and values,\n"
+	"                        which replays all the same\n"
 	"\n"
 	"The switch, if there is no DIR that says so; as the options of tally-switch:\n"
 	"      --ip ADDR         its address\n"
@@ -78,6 +81,7 @@ static const struct option options[] = {
 	{ "out", required_argument, NULL, OPT_OUT },
 	{ "pcap-format", required_argument, NULL, OPT_FORMAT },
 	{ "expect", required_argument, NULL, OPT_EXPECT },
+	{ "anonymise", required_argument, NULL, OPT_ANONYMISE },
 	{ "verbose", no_argument, NULL, 'v' },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
@@ -90,7 +94,7 @@ struct arguments {
 	uint16_t socket_port, mtu;
 	bool mac_given, verbose, help, version, set_up;
 	int format; /* -1: not given */
-	const char *out, *expect;
+	const char *out, *expect, *anonymise;
 };
 
 static int complain(const char *text)
@@ -204,6 +208,9 @@ static int argument_take(struct arguments *a, int c)
 		return 0;
 	case OPT_EXPECT:
 		a->expect = optarg;
+		return 0;
+	case OPT_ANONYMISE:
+		a->anonymise = optarg;
 		return 0;
 	case OPT_FORMAT:
 		a->format = capfile_format_parse(optarg);
@@ -330,6 +337,57 @@ static int dir_run(const struct arguments *a, const char *dir)
 	return rc;
 }
 
+/* --- Copies without names ---------------------------------------------------------------------------------- */
+
+/* What the switch sends for what came in there. */
+static int copy_outs(struct replay_setup *setup, const char *dir, struct capfile **outs,
+		     struct port_error *err)
+{
+	struct replay_expect none = { .active = false };
+	const struct replay_plan plan = { .setup = setup, .expect = &none, .outs = outs };
+	struct replay_totals totals;
+	char path[REPLAY_PATH];
+	int rc = 0;
+
+	for (unsigned i = 0; i < setup->nr_ports && rc == 0; i++) {
+		const bool ng = strstr(setup->ports[i].in, ".pcapng") != NULL;
+
+		snprintf(path, sizeof(path), "%.3900s/port%u_out%s", dir, setup->ports[i].number,
+			 ng ? ".pcapng" : ".pcap");
+		outs[i] = capfile_open(path, ng ? CAPFILE_PCAPNG : CAPFILE_PCAP, "anonymised", err);
+		if (outs[i])
+			capfile_interface(outs[i], "port");
+		rc = outs[i] ? 0 : -1;
+	}
+	if (rc == 0)
+		rc = replay_run(&plan, &totals, err);
+	for (unsigned i = 0; i < setup->nr_ports; i++)
+		if (outs[i] && capfile_close(outs[i], err))
+			rc = -1;
+	return rc;
+}
+
+static int anonymise(const struct arguments *a, const char *dir)
+{
+	static struct capfile *outs[PORT_MAX];
+	struct replay_setup setup, copy = { .ports = NULL };
+	struct port_error err;
+	int rc;
+
+	if (replay_setup_init(&setup) || replay_setup_init(&copy))
+		rc = port_fail(&err, "out of memory");
+	else
+		rc = replay_setup_read(&setup, dir, &err) ||
+		     replay_hide(&setup, a->anonymise, &err) ||
+		     replay_setup_read(&copy, a->anonymise, &err) ||
+		     copy_outs(&copy, a->anonymise, outs, &err);
+	if (rc)
+		complain(err.text);
+	replay_setup_free(&setup);
+	replay_setup_free(&copy);
+	return rc ? EXIT_INPUT : EXIT_SUCCESS;
+}
+
 /* --- Directories, files -------------------------------------------------------------------------------- */
 
 static bool is_dir(const char *path)
@@ -414,6 +472,10 @@ static int replay_main(struct arguments *a, int argc, char **argv)
 		complain("give a DIR or captures (see --help)");
 		return EXIT_INPUT;
 	}
+	if (!is_dir(argv[0]) && a->anonymise) {
+		complain("--anonymise wants the directory that tally-switch --pcap made");
+		return EXIT_INPUT;
+	}
 	if (!is_dir(argv[0]))
 		return files_run(a, argc, argv);
 	if (argc > 1 || a->set_up) {
@@ -424,9 +486,9 @@ static int replay_main(struct arguments *a, int argc, char **argv)
 		return EXIT_INPUT;
 	}
 	if (replay_setup_has(argv[0]))
-		return dir_run(a, argv[0]);
-	if (a->out || a->expect) {
-		complain("--out and --expect are of one switch: give its directory");
+		return a->anonymise ? anonymise(a, argv[0]) : dir_run(a, argv[0]);
+	if (a->out || a->expect || a->anonymise) {
+		complain("--out, --expect and --anonymise are of one switch: give its directory");
 		return EXIT_INPUT;
 	}
 	return dirs_run(a, argv[0]);

@@ -187,17 +187,21 @@ void record_links(const struct record *rec, const struct topology *t, unsigned i
 
 void record_log(const struct record *rec, const char *name, const char *line)
 {
-	char path[RECORD_PATH];
+	static bool failed; // said once
+	char path[3 * RECORD_PATH];
 	FILE *file;
+	bool bad;
 
 	if (!rec->dir || !rec->whole)
 		return;
-	snprintf(path, sizeof(path), "logs/%s", name);
-	file = file_open(rec, "ae", path, ".log");
-	if (!file)
-		return;
-	fprintf(file, "%s\n", line);
-	fclose(file);
+	snprintf(path, sizeof(path), "%s/logs/%s.log", rec->dir, name);
+	file = fopen(path, "ae");
+	bad = !file || fprintf(file, "%s\n", line) < 0;
+	if (file && fclose(file))
+		bad = true;
+	if (bad && !failed)
+		say_error("%s: %s: the logs of this run are not whole", path, strerror(errno));
+	failed = failed || bad;
 }
 
 FILE *record_result(const struct record *rec)

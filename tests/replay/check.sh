@@ -194,5 +194,28 @@ said "files" 0 'as expected: 14 packets, 0 differences' "$replay" --ip 10.0.0.25
 said "a file of both directions" 0 '7 more left out' "$replay" --ip 10.0.0.254 "$case/port1_out.pcap"
 said "other traffic" 0 'as it is' "$replay" --ip 10.9.9.9 "$case/port1_in.pcap"
 said "a directory of switches" 0 'switch tree-leaf-2:' "$replay" "$golden"
+# Copies without addresses, names and values: they replay, and decide the same.
+hidden()
+{
+	local name=$1
+
+	rm -rf "$tmp/new"
+	"$replay" --anonymise "$tmp/new" "$golden/$name" >"$tmp/said" 2>&1 || { echo "$name: $(cat "$tmp/said")"; return; }
+	"$replay" -v "$tmp/new" >"$tmp/new.txt" 2>/dev/null || { echo "$name: $(grep -m 1 DIFFERENT "$tmp/new.txt")"; return; }
+	grep -qaE 'golden|10\.0\.0\.' "$tmp/new.txt" "$tmp/new"/* && echo "$name: something of it is left"
+	diff <(grep -oE '^port .*: [a-z_]+$' "$golden/$name/verdicts.txt" | sed 's/.*: //') \
+		<(grep -oE '^port .*: [a-z_]+$' "$tmp/new.txt" | sed 's/.*: //') >/dev/null || echo "$name: other verdicts"
+}
+for dir in "$golden"/*/; do
+	dir=${dir%/}
+	hidden "${dir##*/}"
+done >"$tmp/hidden"
+if [ -s "$tmp/hidden" ]; then
+	fail "anonymised" "$(tr '\n' ' ' <"$tmp/hidden")"
+else
+	ok "anonymised"
+fi
+said "anonymised twice" 2 'File exists' "$replay" --anonymise "$tmp/new" "$golden/sums"
+
 echo "$nr captures, $differences differences, $bad failed"
 [ $bad -eq 0 ]
