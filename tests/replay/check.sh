@@ -38,7 +38,7 @@ same()
 
 	once "$dir" "$tmp/a"
 	rc=$?
-	[ $rc -eq 0 ] || { fail "$name" "exit status $rc: $(tail -n 3 "$tmp/a.txt" "$tmp/a.err" | tr '\n' ' ')"; return; }
+	[ $rc -eq 0 ] || { fail "$name" "exit status $rc: $(grep -hm 1 DIFFERENT "$tmp/a.txt" || tail -n 1 "$tmp/a.err")"; return; }
 	once "$dir" "$tmp/b" || { fail "$name" "exit status $? the second time"; return; }
 	cmp -s "$tmp/a.pcap" "$tmp/b.pcap" || { fail "$name" "two runs sent different bytes"; return; }
 	cmp -s "$tmp/a.txt" "$tmp/b.txt" || { fail "$name" "two runs said different things"; return; }
