@@ -311,6 +311,7 @@ static void describe_ip(const struct frame *frame, char *to, size_t room)
 {
 	const bool udp = frame->kind == FRAME_IS_UDP;
 	char from[32], dest[32];
+	struct wire_msg msg;
 	int len;
 
 	describe_address(from, sizeof(from), frame->ip_src, udp ? &frame->port_src : NULL);
@@ -318,7 +319,9 @@ static void describe_ip(const struct frame *frame, char *to, size_t room)
 	len = snprintf(to, room, "%s > %s ", from, dest);
 	to += len;
 	room -= (size_t)len;
-	if (udp && (frame->port_dst == WIRE_PORT || frame->port_src == WIRE_PORT))
+	/* A udp port of the switch may have another number. */
+	if (udp && (frame->port_dst == WIRE_PORT || frame->port_src == WIRE_PORT ||
+		    wire_parse(&msg, frame->payload, frame->len) == WIRE_OK))
 		describe_message(frame, to, room);
 	else if (udp)
 		snprintf(to, room, "UDP, %u bytes", frame->len);

@@ -175,6 +175,20 @@ static void put_ip_sum(uint8_t *frame)
 		   frame_checksum_fold(frame_checksum_add(0, frame + FRAME_ETH, FRAME_IPV4)));
 }
 
+/* A udp port of the switch may have another number than the usual. */
+static bool is_message(const struct hide *hide, const struct frame *parsed)
+{
+	const struct replay_setup *setup = hide->setup;
+
+	if (parsed->port_dst == WIRE_PORT || parsed->port_src == WIRE_PORT)
+		return true;
+	for (unsigned i = 0; i < setup->nr_ports; i++)
+		if (!setup->ports[i].framed && parsed->ip_dst == setup->ports[i].ip &&
+		    parsed->port_dst == setup->ports[i].udp_port)
+			return true;
+	return false;
+}
+
 /* A checksum that was right, half done, absent or wrong is so again. */
 static void hide_udp(struct hide *hide, const struct frame *parsed, uint8_t *frame, bool right)
 {
@@ -183,8 +197,7 @@ static void hide_udp(struct hide *hide, const struct frame *parsed, uint8_t *fra
 	const bool was_half = was == half;
 	uint16_t sum;
 
-	if (parsed->port_dst == WIRE_PORT || parsed->port_src == WIRE_PORT ||
-	    parsed->ip_dst == hide->setup->ip)
+	if (is_message(hide, parsed))
 		hide_message(hide, parsed->payload, parsed->len);
 	else
 		memset(parsed->payload, 0, parsed->len);
