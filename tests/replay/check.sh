@@ -172,7 +172,8 @@ said "a short snaplen" 2 'capture whole packets' "$replay" --ip 10.0.0.254 "$tmp
 cp "$in" "$tmp/c.pcap" && put "$tmp/c.pcap" 32 '\377\377\377\177'
 said "a broken length" 2 'packet 1:' "$replay" --ip 10.0.0.254 "$tmp/c.pcap"
 said "no address" 2 '--ip is missing' "$replay" "$in"
-said "a directory of something else" 2 'has neither a switch.txt' "$replay" "$tmp/made/../.."
+mkdir "$tmp/other"
+said "a directory of something else" 2 'has neither a switch.txt' "$replay" "$tmp/other"
 sed -i 's/^at .*/at noon end/' "$case/switch.txt"
 said "a broken switch.txt" 2 'switch.txt:' "$replay" "$case"
 copy loss
