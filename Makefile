@@ -140,7 +140,7 @@ src      = $(filter-out $(skipped),$(wildcard $(1)/*.c))
 # A file that defines main is a program; the other files of its folder belong to all of them.
 MAINS   := $(shell grep -lsw '^int main' $(wildcard switch/*.c host/tools/*.c \
            host/examples/*.c topologies/*.c tests/explore/*.c tests/perf/*.c tests/e2e/*.c \
-           tests/sim/*.c tests/second/*.c tests/numerics/*.c))
+           tests/sim/*.c tests/second/*.c tests/numerics/*.c tests/replay/*.c))
 mains    = $(filter $(MAINS),$(call src,$(1)))
 obj      = $(patsubst %.c,$(B)/%.o,$(1))
 objs     = $(call obj,$(filter-out $(MAINS),$(call src,$(1))))
@@ -209,11 +209,12 @@ E2E_PROG    := $(call test,$(call mains,tests/e2e))
 SECOND      := $(call test,$(call mains,tests/second))
 FAKE        := $(if $(shell command -v $(firstword $(CXX))),$(B)/tests/cuda/fake/libcuda.so.1)
 CUDA_TESTS  := $(if $(shell command -v $(firstword $(CXX))),$(B)/tests/cuda/emulate) $(B)/tests/cuda/piece.so
+REPLAY      := $(call test,$(call mains,tests/replay))
 NUMERICS    := $(call test,$(call mains,tests/numerics))
 E2E         := $(filter-out tests/e2e/lib%,$(wildcard tests/e2e/*.sh))
 
 .PHONY: all lib deps tests check check-unit check-explore check-proof check-sim check-fuzz \
-        check-numerics numerics fuzz fuzz-run coverage coverage-run check-style check-e2e check-gpu check-kill demo bench \
+        check-numerics check-replay numerics fuzz fuzz-run coverage coverage-run check-style check-e2e check-gpu check-kill demo bench \
         install uninstall clean format help
 all: lib $(PROGRAMS)  ## libtally, the switch, tools, examples, the fabric runner
 	@$(if $(HAVE_DPDK),:,echo 'tally-switch is not built: DPDK is missing; `make deps` \
@@ -224,7 +225,7 @@ all: lib $(PROGRAMS)  ## libtally, the switch, tools, examples, the fabric runne
 	`make deps` installs them (Debian packages libyaml-dev and libnl-route-3-dev).')
 lib: $(LIB) $(LIB_SO) $(if $(LIB_SO),$(B)/libtally.so)
 tests: all $(UNIT) $(EXPLORE) $(SECOND) $(SIM) $(FUZZ) $(PERF) $(E2E_PROG) \
-       $(FAKE) $(CUDA_TESTS) $(NUMERICS)  ## everything the checks run
+       $(FAKE) $(CUDA_TESTS) $(NUMERICS) $(REPLAY)  ## everything the checks run
 
 $(B)/libtally.a: $(OBJ_LIB)
 $(B)/libtallyswitch.a: $(OBJ_SWITCH)
@@ -252,10 +253,12 @@ link-tests    = $(foreach m,$(1),$(eval $(call link,$(m:%.c=$(B)/%),$(call obj,$
 
 ALL_LIBS  := $(LIB_TOPO) $(LIB_TOOLS) $(LIB_SWITCH) $(LIB)
 TEST_LIBS := $(TOPO_LIBS) $(LIB_PCAP) $(LIB_JSON)
-$(call link-programs,$(if $(HAVE_DPDK),$(filter-out switch/tallyctl.c,$(call mains,switch))),\
+$(call link-programs,$(if $(HAVE_DPDK),$(filter switch/tally-switch.c,$(call mains,switch))),\
     $(LIB_SWITCH) $(LIB),$(DPDK_LIBS) $(LIB_PCAP))
 $(call link-programs,$(if $(HAVE_DPDK),$(filter switch/tallyctl.c,$(call mains,switch))),\
     $(LIB_SWITCH) $(LIB),$(LIB_JSON))
+$(call link-programs,$(if $(HAVE_DPDK),$(filter switch/tally-replay.c,$(call mains,switch))),\
+    $(LIB_SWITCH) $(LIB),$(LIB_PCAP))
 $(call link-programs,$(call mains,host/tools),$(call objs,host/tools) $(LIB))
 $(call link-programs,$(call mains,host/examples),$(call objs,host/examples) $(LIB))
 $(call link-programs,$(if $(HAVE_TOPO),$(call mains,topologies)),$(ALL_LIBS),$(TOPO_LIBS))
@@ -272,6 +275,7 @@ $(call link-tests,$(call mains,tests/explore),$(call objs,tests/explore) $(LIB))
 $(call link-tests,$(call mains,tests/second),$(LIB))
 $(call link-tests,$(call mains,tests/numerics),$(call objs,tests/numerics) $(LIB_TOOLS) $(LIB))
 $(call link-tests,$(call mains,tests/sim),$(call objs,tests/sim) $(LIB),$(LIB_PCAP))
+$(call link-tests,$(call mains,tests/replay),$(call objs,tests/replay) $(LIB_SWITCH) $(LIB),$(LIB_PCAP))
 $(call link-tests,$(FUZZ_SRC),$(if $(filter fuzz,$(MODE)),,$(B)/tests/fuzz/replay.o) \
     $(call objs,tests/sim) $(ALL_LIBS),$(TEST_LIBS) $(DPDK_TEST) \
     $(if $(filter fuzz,$(MODE)),-fsanitize=fuzzer))
@@ -327,8 +331,9 @@ RUN_CUDA  := $(if $(filter %/emulate,$(CUDA_TESTS)),$(B:%=explore:%/tests/cuda/e
 RUN_PROOF := $(if $(filter release,$(MODE)),proof:tests/proof/check.sh \
              $(if $(PYTHON),'proof:tests/mutants/run.py --sample',\
              'skip:mutants:python3 is missing (Debian package python3)'))
+RUN_REPLAY := $(if $(HAVE_DPDK),'proof:tests/replay/check.sh $(B)')
 RUN_NUMERICS := 'proof:tests/numerics/check.sh $(B)'
-RUN_REST  := $(EXPLORE:%=explore:%) $(RUN_CUDA) $(RUN_PROOF) $(RUN_NUMERICS) $(RUN_SECOND) \
+RUN_REST  := $(EXPLORE:%=explore:%) $(RUN_CUDA) $(RUN_PROOF) $(RUN_REPLAY) $(RUN_NUMERICS) $(RUN_SECOND) \
              $(RUN_SIM) $(FUZZ:%=explore:%) \
              $(STYLE:%=style:%) $(E2E:%=e2e:%)
 ifeq ($(MODE),tsan)
@@ -347,6 +352,8 @@ check-proof: $(EXPLORE)  ## models of the protocol; explorers, further; a mutant
 	echo 'skip mutants: python3 is missing (Debian package python3)') && exit $$rc
 check-numerics: $(NUMERICS) $(CUDA_TESTS) $(filter %/gpu_allreduce_test,$(UNIT))  ## vectors, expected and seen; all ways to compute are equal
 	@NVCC='$(NVCC)' tests/numerics/check.sh $(B) all
+check-replay: $(REPLAY) $(B)/tally-replay  ## golden captures: replayed twice, byte-identical, as expected; what is changed is found
+	@tests/replay/check.sh $(B)
 check-sim: $(SIM)  ## simulator: SEEDS=N or A..B runs, past failures, mutants
 	@$(CHECK) $(RUN_SIM)
 check-fuzz: $(FUZZ)  ## the committed inputs of the fuzz targets

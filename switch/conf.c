@@ -235,6 +235,18 @@ static int conf_ctl(struct conf *conf, const struct conf_option *option, const c
 	return 0;
 }
 
+static int conf_pcap_format(struct conf *conf, const struct conf_option *option, const char *value,
+			    struct port_error *err)
+{
+	int format = capfile_format_parse(value);
+
+	(void)option;
+	if (format < 0)
+		return port_fail(err, "must be pcap or pcapng");
+	conf->pcap_format = (uint32_t)format;
+	return 0;
+}
+
 static int conf_fd(struct conf *conf, const struct conf_option *option, const char *value,
 		   struct port_error *err)
 {
@@ -293,6 +305,8 @@ static const struct conf_option conf_options[] = {
 	  0, 0, 0 },
 	{ "pcap", 0, "DIR", "capture each port and direction: DIR/port1_in.pcap", conf_text,
 	  OFF(pcap_dir), 0, 0 },
+	{ "pcap-format", 0, "FORMAT", "of these: pcap or pcapng (pcap)", conf_pcap_format, 0, 0,
+	  0 },
 	{ "totals", 0, "FILE", "write the totals at the end as `key value` lines", conf_text,
 	  OFF(totals), 0, 0 },
 	{ "ctl", 0, "NAME", "control socket for tallyctl: name, path, or none (tally-PID)",

@@ -10,6 +10,7 @@
 
 #include "switch/core/impair.h"
 #include "switch/faults.h"
+#include "switch/io/capfile.h"
 #include "switch/io/port.h"
 
 #ifndef TALLY_VERSION
@@ -36,6 +37,7 @@ struct conf {
 	int ready_fd;	    /* -1: none */
 	int ctl_fd;	    /* likewise */
 	bool loose_ports, spin, huge, help, version;
+	uint32_t pcap_format;				   /* enum capfile_format */
 	const char *add, *pcap_dir, *totals, *file_prefix; /* NULL: not given; of argv */
 	const char *ctl; /* path, name or "none"; NULL: not given */
 	struct port_spec ports[PORT_MAX];

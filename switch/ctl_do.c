@@ -42,6 +42,7 @@ void ctl_reset(struct ctl_call *call)
 			   name);
 		return;
 	}
+	journal_note(lcore->journal, lcore, "reset %llu %s", (unsigned long long)epoch, name);
 	pipe_reset(lcore->pipe, name, epoch, &lcore->now);
 	egress_status(lcore);
 	egress_flush(lcore);
@@ -60,6 +61,7 @@ void ctl_drain(struct ctl_call *call)
 		ctl_refuse_words(call, "\"%.40s\" is neither on nor off", call->params);
 		return;
 	}
+	journal_note(call->node->lcore.journal, &call->node->lcore, "drain %s", call->params);
 	pipe_drain(call->node->lcore.pipe, on);
 	ctl_json_object(&call->json, call->command);
 	ctl_json_bool(&call->json, "drains", on);
@@ -80,6 +82,7 @@ void ctl_impair(struct ctl_call *call)
 		ctl_refuse(call, "%s", err.text);
 		return;
 	}
+	journal_note(lcore->journal, lcore, "impair %s", call->params);
 	/* What need not wait any more goes before what comes now. */
 	ingress_expire(lcore, false);
 	egress_expire(lcore, false);

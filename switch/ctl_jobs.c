@@ -135,17 +135,17 @@ void ctl_operation(struct ctl_json *json, const struct pipe *pipe, const struct 
 
 void ctl_since(struct ctl_json *json, const struct lcore *lcore, uint64_t since_ns)
 {
-	ctl_json_u64(json, "since_ms", lcore->wall_base_ms + since_ns / 1000000);
+	ctl_json_u64(json, "since_ms", (lcore->wall_base_ns + since_ns) / 1000000);
 	ctl_json_real(json, "age_s", jobs_age_s(lcore, since_ns));
 }
 
 /* An epoch is the wall clock of when it was made, save at a leaf that knows none yet. */
 uint64_t ctl_formed_ns(const struct lcore *lcore, const struct job *job)
 {
-	uint64_t base_ms = lcore->wall_base_ms;
+	const uint64_t formed_ns = job->epoch * 1000000;
 
-	if (job->epoch > base_ms && job->epoch <= lcore->now.wall_ms)
-		return (job->epoch - base_ms) * 1000000;
+	if (formed_ns > lcore->wall_base_ns && job->epoch <= lcore->now.wall_ms)
+		return formed_ns - lcore->wall_base_ns;
 	return job->since_ns;
 }
 

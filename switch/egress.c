@@ -36,8 +36,9 @@ void egress_late(struct lcore *lcore, struct pkt *pkt)
 	lcore->late[lcore->nr_late++] = *pkt;
 }
 
-static void egress_capture(struct lcore_port *p, const struct pkt *pkt)
+static void egress_capture(const struct lcore *lcore, struct lcore_port *p, const struct pkt *pkt)
 {
+	const uint64_t wall_ns = lcore_wall_ns(lcore);
 	struct frame_udp udp = {
 		.ip_src = p->port.spec.ip,
 		.port_src = p->port.spec.udp_port,
@@ -46,15 +47,13 @@ static void egress_capture(struct lcore_port *p, const struct pkt *pkt)
 	};
 
 	if (p->port.framed)
-		capture_frame(p->capture_out, pkt->data, pkt->len);
+		capture_frame(p->capture_out, wall_ns, pkt->data, pkt->len);
 	else
-		capture_payload(p->capture_out, &udp, pkt);
+		capture_payload(p->capture_out, wall_ns, &udp, pkt);
 }
 
 static void egress_push(struct lcore *lcore, struct lcore_port *p, struct pkt *pkt)
 {
-	if (p->capture_out)
-		egress_capture(p, pkt);
 	if (p->nr_queued == LCORE_QUEUE)
 		egress_flush(lcore);
 	p->queue[p->nr_queued++] = *pkt;
@@ -83,6 +82,8 @@ static void egress_send(struct lcore *lcore, struct lcore_port *p, struct pkt *p
 		pkt_put(pkt);
 		return;
 	}
+	if (p->capture_out)
+		egress_capture(lcore, p, pkt);
 	if (!p->out.impair.active) {
 		egress_push(lcore, p, pkt);
 		return;

@@ -21,8 +21,9 @@ struct ingress_local {
 	struct pipe_pkt pkts[PIPE_BURST];
 };
 
-static void ingress_capture(struct lcore_port *p, const struct pkt *pkt)
+static void ingress_capture(const struct lcore *lcore, struct lcore_port *p, const struct pkt *pkt)
 {
+	const uint64_t wall_ns = lcore_wall_ns(lcore);
 	struct frame_udp udp = {
 		.ip_src = pkt->flow.ip,
 		.port_src = pkt->flow.udp_port,
@@ -30,10 +31,31 @@ static void ingress_capture(struct lcore_port *p, const struct pkt *pkt)
 		.port_dst = p->port.spec.udp_port,
 	};
 
-	if (p->port.framed)
-		capture_frame(p->capture_in, pkt->data, pkt->len);
+	if (pkt->too_long)
+		capture_cut(p->capture_in, wall_ns, pkt->data, pkt->len);
+	else if (p->port.framed)
+		capture_frame(p->capture_in, wall_ns, pkt->data, pkt->len);
 	else
-		capture_payload(p->capture_in, &udp, pkt);
+		capture_payload(p->capture_in, wall_ns, &udp, pkt);
+}
+
+static void ingress_capture_gone(const struct lcore *lcore, struct lcore_port *p,
+				 const struct flow *peer)
+{
+	const struct frame_udp udp = {
+		.ip_src = peer->ip,
+		.port_src = peer->udp_port,
+		.ip_dst = p->port.spec.ip,
+		.port_dst = p->port.spec.udp_port,
+	};
+
+	capture_unreachable(p->capture_in, lcore_wall_ns(lcore), &udp);
+}
+
+static void ingress_watch(struct lcore *lcore, const struct pkt *pkt, enum counter counter)
+{
+	if (lcore->watch)
+		lcore->watch(lcore, pkt, counter);
 }
 
 static void ingress_local(struct ingress_local *local, struct pkt *pkt, uint8_t *payload,
@@ -94,6 +116,7 @@ static void ingress_frame(struct lcore *lcore, struct lcore_port *p, struct pkt 
 
 	if (pkt->too_long) {
 		lcore->counters.v[COUNTER_frame_long]++;
+		ingress_watch(lcore, pkt, COUNTER_frame_long);
 		ingress_too_long(p, pkt);
 		pkt_put(pkt);
 		return;
@@ -101,8 +124,10 @@ static void ingress_frame(struct lcore *lcore, struct lcore_port *p, struct pkt 
 	if (lcore->parent.asks)
 		parent_learn(lcore, pkt);
 	fwd_input(lcore->fwd, &in, lcore->now.now_ns);
-	if (in.verdict != FWD_LOCAL && in.verdict != FWD_GONE)
+	if (in.verdict != FWD_LOCAL && in.verdict != FWD_GONE) {
 		lcore->counters.v[in.counter]++;
+		ingress_watch(lcore, pkt, in.counter);
+	}
 	switch ((enum fwd_verdict)in.verdict) {
 	case FWD_LOCAL:
 		pkt->flow.ip = in.frame.ip_src;
@@ -115,7 +140,7 @@ static void ingress_frame(struct lcore *lcore, struct lcore_port *p, struct pkt 
 		pkt->flow.ip = in.frame.ip_dst;
 		pkt->flow.udp_port = in.frame.port_dst;
 		memcpy(pkt->flow.mac, in.frame.src, FRAME_MAC);
-		pipe_gone(lcore->pipe, &pkt->flow, &lcore->now);
+		ingress_watch(lcore, pkt, pipe_gone(lcore->pipe, &pkt->flow, &lcore->now));
 		pkt_put(pkt);
 		return;
 	case FWD_REPLY:
@@ -143,6 +168,9 @@ static void ingress_burst(struct lcore *lcore, struct lcore_port *p, struct pkt 
 	struct ingress_local local;
 
 	local.nr = 0;
+	/* What the faults on purpose have left, as on a wire behind them: a replay needs no more. */
+	for (unsigned i = 0; p->capture_in && i < nr; i++)
+		ingress_capture(lcore, p, &pkts[i]);
 	for (unsigned i = 0; i < nr; i++) {
 		p->port.stats.rx++;
 		p->port.stats.rx_bytes += pkts[i].len;
@@ -156,6 +184,7 @@ static void ingress_burst(struct lcore *lcore, struct lcore_port *p, struct pkt 
 	for (unsigned i = 0; i < local.nr; i++) {
 		struct pipe_pkt *pp = &local.pkts[i];
 
+		ingress_watch(lcore, pp->cookie, pp->counter);
 		if (pp->verdict == PIPE_REPLY || pp->verdict == PIPE_MULTICAST ||
 		    pp->verdict == PIPE_UP)
 			egress_result(lcore, pp->cookie, pp);
@@ -190,6 +219,8 @@ static unsigned ingress_gone(struct lcore *lcore, struct lcore_port *p)
 		if (!nr)
 			lcore_time(lcore);
 		p->port.stats.rx++;
+		if (p->capture_in)
+			ingress_capture_gone(lcore, p, &peer);
 		pipe_gone(lcore->pipe, &peer, &lcore->now);
 		nr++;
 	}
@@ -208,9 +239,6 @@ unsigned ingress_poll(struct lcore *lcore, struct lcore_port *p)
 	if (!nr)
 		return ingress_gone(lcore, p);
 	lcore_time(lcore);
-	if (p->capture_in)
-		for (unsigned i = 0; i < nr; i++)
-			ingress_capture(p, &pkts[i]);
 	if (p->in.impair.active) {
 		for (unsigned i = 0; i < nr; i++)
 			stage_put(lcore, p, &p->in, &pkts[i]);
@@ -221,6 +249,23 @@ unsigned ingress_poll(struct lcore *lcore, struct lcore_port *p)
 	egress_status(lcore);
 	egress_flush(lcore);
 	return nr + ingress_gone(lcore, p);
+}
+
+void ingress_turn(struct lcore *lcore, struct lcore_port *p, struct pkt *pkts, unsigned nr,
+		  bool last)
+{
+	ingress_burst(lcore, p, pkts, nr);
+	if (!last)
+		return;
+	egress_status(lcore);
+	egress_flush(lcore);
+}
+
+void ingress_gone_turn(struct lcore *lcore, struct pkt *pkt)
+{
+	ingress_watch(lcore, pkt, pipe_gone(lcore->pipe, &pkt->flow, &lcore->now));
+	egress_status(lcore);
+	egress_flush(lcore);
 }
 
 void ingress_expire(struct lcore *lcore, bool all)

@@ -36,12 +36,12 @@ void lcore_time(struct lcore *lcore)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	lcore->now.now_ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-	if (!lcore->wall_base_ms) {
+	if (!lcore->wall_base_ns) {
 		clock_gettime(CLOCK_REALTIME, &ts);
-		lcore->wall_base_ms = (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000 -
-				      lcore->now.now_ns / 1000000;
+		lcore->wall_base_ns =
+			(uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec - lcore->now.now_ns;
 	}
-	lcore->now.wall_ms = lcore->wall_base_ms + lcore->now.now_ns / 1000000;
+	lcore->now.wall_ms = lcore_wall_ns(lcore) / 1000000;
 }
 
 /* Jobs may be gone before anybody asks how many there were. */
@@ -64,11 +64,22 @@ static void lcore_count_jobs(struct lcore *lcore)
 	}
 }
 
+static void lcore_note_capture(const struct port *port, struct capture *capture)
+{
+	const char *trouble = capture_trouble(capture);
+
+	if (trouble)
+		log_line(LOG_WARN, "port %u: the capture ends, the switch goes on: %s",
+			 port->spec.number, trouble);
+}
+
 static void lcore_notes(struct lcore *lcore)
 {
 	for (unsigned i = 0; i < lcore->nr_ports; i++) {
 		struct port *port = &lcore->ports[i].port;
 
+		lcore_note_capture(port, lcore->ports[i].capture_in);
+		lcore_note_capture(port, lcore->ports[i].capture_out);
 		if (!port->note[0])
 			continue;
 		log_line(LOG_INFO, "port %u: %s", port->spec.number, port->note);

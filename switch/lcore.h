@@ -16,6 +16,7 @@
 #include "switch/core/pipe.h"
 #include "switch/io/capture.h"
 #include "switch/io/port.h"
+#include "switch/journal.h"
 #include "switch/parent.h"
 #include "switch/stage.h"
 
@@ -49,12 +50,15 @@ struct lcore {
 	struct parent parent;
 	struct pool_plain spares;
 	struct stage stage;
-	struct ctl *ctl; /* NULL: none */
+	struct ctl *ctl;	 /* NULL: none */
+	struct journal *journal; /* likewise */
+	/* For a replay: what became of a packet, before its bytes change.  NULL: nobody looks. */
+	void (*watch)(struct lcore *lcore, const struct pkt *pkt, enum counter counter);
 
 	/* The loop's own. */
 	struct counters counters; /* beside those of the pipe */
 	struct pipe_time now;
-	uint64_t wall_base_ms; /* wall clock of the start: whoever sets it back stops no epochs */
+	uint64_t wall_base_ns; /* wall clock of the start: whoever sets it back stops no epochs */
 	unsigned nr_held;      /* packets held back in all ports and directions */
 	unsigned nr_late;
 	struct pkt late[LCORE_LATE];
@@ -70,5 +74,10 @@ void lcore_run(struct lcore *lcore, const volatile sig_atomic_t *wake);
 /* Goes on until nothing has come for some ms, 200 ms at most; then sends what is held back. */
 void lcore_drain(struct lcore *lcore);
 void lcore_time(struct lcore *lcore);
+/* Of captures: a millisecond of it is now.wall_ms. */
+static inline uint64_t lcore_wall_ns(const struct lcore *lcore)
+{
+	return lcore->wall_base_ns + lcore->now.now_ns;
+}
 
 #endif

@@ -77,18 +77,27 @@ static int node_check(struct node *node, struct port_error *err)
 static int node_captures(struct node *node, struct port_error *err)
 {
 	const char *dir = node->conf->pcap_dir;
+	const struct capture_params params = {
+		.dir = dir,
+		.format = (enum capfile_format)node->conf->pcap_format,
+		.comment = "tally-switch " TALLY_VERSION,
+	};
 
 	if (!dir)
 		return 0;
 	if (mkdir(dir, 0777) && errno != EEXIST)
 		return port_fail(err, "--pcap %.200s: cannot make the directory: %s", dir,
 				 strerror(errno));
+	node->lcore.journal = journal_open(dir, err);
+	if (!node->lcore.journal)
+		return -1;
 	for (unsigned i = 0; i < node->lcore.nr_ports; i++) {
 		struct lcore_port *p = &node->lcore.ports[i];
 
-		p->capture_in = capture_open(dir, p->port.spec.number, "in", err);
-		p->capture_out = p->capture_in ? capture_open(dir, p->port.spec.number, "out", err)
-					       : NULL;
+		p->capture_in = capture_open(&params, p->port.spec.number, "in", err);
+		p->capture_out = p->capture_in
+					 ? capture_open(&params, p->port.spec.number, "out", err)
+					 : NULL;
 		if (!p->capture_out)
 			return -1;
 	}
@@ -192,6 +201,7 @@ static int node_pipe(struct node *node, struct port_error *err)
 			conf->slots, (unsigned long long)conf->memory);
 	if (lcore->parent.active)
 		pipe_set_parent(lcore->pipe, &lcore->parent.flow);
+	node->pipe_params = pipe;
 	return 0;
 }
 
@@ -250,6 +260,9 @@ int node_open(struct node *node, const struct conf *conf, const volatile sig_ato
 		return 0;
 	if (node_pipe(node, err) || node_fwd(node, err))
 		return -1;
+	if (node->lcore.journal)
+		journal_setup(node->lcore.journal, &node->lcore, &node->pipe_params,
+			      capfile_suffix((enum capfile_format)conf->pcap_format));
 	node_boot_wait(node);
 	if (node->ctl.path[0])
 		node->lcore.ctl = &node->ctl;
@@ -258,9 +271,13 @@ int node_open(struct node *node, const struct conf *conf, const volatile sig_ato
 
 static void node_close_port(struct lcore_port *p)
 {
-	if (capture_close(p->capture_in) | capture_close(p->capture_out))
-		log_line(LOG_WARN, "port %u: its captures are not complete: is the disk full?",
-			 p->port.spec.number);
+	struct capture *captures[] = { p->capture_in, p->capture_out };
+	struct port_error err;
+
+	for (unsigned i = 0; i < 2; i++)
+		if (capture_close(captures[i], &err) && err.text[0])
+			log_line(LOG_WARN, "port %u: the capture is not whole: %s",
+				 p->port.spec.number, err.text);
 	if (p->port.checked)
 		p->port.ops->close(&p->port);
 }
@@ -270,6 +287,8 @@ void node_close(struct node *node)
 	struct lcore *lcore = &node->lcore;
 
 	ctl_close(&node->ctl);
+	if (journal_close(lcore->journal, lcore))
+		log_line(LOG_WARN, "--pcap: " JOURNAL_FILE " could not be written");
 	stage_fini(lcore);
 	for (unsigned i = 0; i < lcore->nr_ports; i++)
 		node_close_port(&lcore->ports[i]);

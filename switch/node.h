@@ -15,6 +15,7 @@ struct node {
 	uint64_t start_ns; /* ready since */
 	size_t pipe_bytes, fwd_bytes;
 	bool dpdk;
+	struct pipe_params pipe_params;
 	struct rundir rundir;
 	struct lcore lcore;
 	struct ctl ctl;

@@ -31,6 +31,7 @@ static void parent_ask(struct lcore *lcore)
 	uint8_t request[FRAME_MIN];
 	struct pkt src = { .data = request, .cap = sizeof(request) }, pkt;
 
+	journal_note(lcore->journal, lcore, "ask");
 	src.len =
 		(uint32_t)frame_arp_request(request, lcore->mac, lcore->ip, lcore->parent.flow.ip);
 	for (unsigned i = 0; i < lcore->nr_ports; i++) {

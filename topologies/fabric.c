@@ -219,6 +219,32 @@ static int resources_add(struct fabric_switch *s, const struct topology_node *n)
 	return 0;
 }
 
+int fabric_switch_life(struct fabric *f, struct fabric_switch *s, unsigned int life)
+{
+	char path[RECORD_PATH];
+
+	if (!s->pcap_word)
+		return 0;
+	if (!record_switch_dir(f->record, &f->topology->node[s->node], life, path))
+		return say_error("the path of the captures of switch %s is too long",
+				 f->topology->node[s->node].name);
+	snprintf(s->word[s->pcap_word], FABRIC_WORD, "%s", path);
+	if (!f->udp)
+		record_links(f->record, f->topology, s->node, life);
+	return 0;
+}
+
+static int pcap_add(struct fabric *f, struct fabric_switch *s)
+{
+	if (!f->record->dir)
+		return 0;
+	if (word_add(s, "--pcap-format") || word_add(s, f->record->ng ? "pcapng" : "pcap") ||
+	    word_add(s, "--pcap") || word_add(s, "."))
+		return -1;
+	s->pcap_word = s->nr_words - 1;
+	return fabric_switch_life(f, s, 0);
+}
+
 static int switch_command(struct fabric *f, unsigned int i)
 {
 	const struct topology *t = f->topology;
@@ -238,6 +264,8 @@ static int switch_command(struct fabric *f, unsigned int i)
 	if (resources_add(s, n))
 		return -1;
 	if ((i || t->seed_given) && (word_add(s, "--seed") || word_add(s, "%llu", seed)))
+		return -1;
+	if (pcap_add(f, s))
 		return -1;
 	if (s->ctl_fd < 0 ? word_add(s, "--ctl") || word_add(s, "none")
 			  : word_add(s, "--ctl-fd") || word_add(s, "%d", FABRIC_CTL_FD))

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "topologies/netns.h"
+#include "topologies/record.h"
 #include "topologies/topology.h"
 
 enum {
@@ -25,6 +26,7 @@ struct fabric_switch {
 	char word[FABRIC_WORDS][FABRIC_WORD];
 	char *argv[FABRIC_WORDS + 1];
 	unsigned int nr_words;
+	unsigned int pcap_word; /* the directory of its captures; 0: none */
 };
 
 struct fabric_ip {
@@ -33,7 +35,8 @@ struct fabric_ip {
 
 struct fabric {
 	const struct topology *topology;
-	bool udp; /* each switch has one UDP socket instead of packet ports */
+	const struct record *record; /* set before fabric_build() */
+	bool udp;		     /* each switch has one UDP socket instead of packet ports */
 	struct netns node[TOPOLOGY_NETNS_NODES_MAX];
 	struct fabric_switch *switches; /* in the topology's order: root first */
 };
@@ -45,6 +48,8 @@ int fabric_check(const struct topology *t, bool udp);
  * control socket of each switch.
  */
 int fabric_build(struct fabric *f, const struct topology *t, bool udp, const int *ctl_fds);
+/* For a switch that is started again: it captures elsewhere.  0, or -1 after saying why not. */
+int fabric_switch_life(struct fabric *f, struct fabric_switch *s, unsigned int life);
 void fabric_free(struct fabric *f);
 struct fabric_ip fabric_ip(const struct topology_node *n);
 

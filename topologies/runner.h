@@ -17,6 +17,7 @@ enum { RUNNER_RANKS_MAX = TOPOLOGY_NETNS_RANKS_MAX, RUNNER_LABEL = 96, RUNNER_CO
 struct runner_options {
 	struct topology *topology;
 	bool udp, verbose;
+	struct record record;
 	int ctl_fds[TOPOLOGY_NETNS_NODES_MAX]; /* of the switches; -1: none */
 	const char *renamed;		       /* which names tallyctl does not know them by */
 	double timeout_s;	/* of the whole run; 0: none, but a grace time after a failure */
@@ -116,6 +117,9 @@ void runner_jobs_cancel(struct runner *r);
 void runner_turn(struct runner *r, double seconds);
 /* From the first failure on the others have a grace time. */
 void runner_failure(struct runner *r);
+
+/* runner_rank.c: the name of its log. */
+void runner_rank_name(const struct runner_rank *k, char *name, size_t size);
 
 /* summary.c: the tables at the end; returns the exit code. */
 int summary_print(struct runner *r);

@@ -26,10 +26,29 @@ static void rank_pass_err(struct stream *s, const char *text, size_t len)
 	screen_pass(&k->runner->screen, STDERR_FILENO, text, len);
 }
 
+void runner_rank_name(const struct runner_rank *k, char *name, size_t size)
+{
+	snprintf(name, size, "%s-%u", k->job ? k->job->name : "shell", k->rank);
+	for (char *p = name; *p; p++)
+		if (*p == '/')
+			*p = '_';
+}
+
+static void rank_log(const struct runner_rank *k, const char *line)
+{
+	char name[RUNNER_LABEL];
+
+	if (!k->runner->options->record.whole)
+		return;
+	runner_rank_name(k, name, sizeof(name));
+	record_log(&k->runner->options->record, name, line);
+}
+
 static void rank_line_out(struct stream *s, const char *line)
 {
 	struct runner_rank *k = s->owner;
 
+	rank_log(k, line);
 	if (k->rank && k->runner->options->verbose)
 		screen_line(&k->runner->screen, STDOUT_FILENO, k->prefix, line);
 }
@@ -38,6 +57,7 @@ static void rank_line_err(struct stream *s, const char *line)
 {
 	struct runner_rank *k = s->owner;
 
+	rank_log(k, line);
 	if (*line)
 		snprintf(k->last, sizeof(k->last), "%s", line);
 	if (k->rank)

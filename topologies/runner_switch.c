@@ -31,6 +31,7 @@ static void line_take(struct runner_switch *sw, const char *text, bool from_stde
 {
 	struct switchlog_line *line = switchlog_add(&sw->log, text, from_stderr);
 
+	record_log(&sw->runner->options->record, sw->node->name, text);
 	if (!sw->stopping && (sw->runner->options->verbose || (line->warning && sw->ready)))
 		line_show(sw, line);
 }
@@ -206,7 +207,10 @@ void runner_switch_restart(struct runner_switch *sw)
 {
 	sw->start_at = 0;
 	sw->nr_restarts++;
-	if (switch_start(sw))
+	if (fabric_switch_life(&sw->runner->fabric,
+			       &sw->runner->fabric.switches[sw - sw->runner->sw],
+			       sw->nr_restarts) ||
+	    switch_start(sw))
 		switch_lose(sw);
 }
 

@@ -26,17 +26,17 @@ static int job_width(const struct topology *t)
 	return (int)width;
 }
 
-static void ranks_print(const struct runner *r)
+static void ranks_print(FILE *out, const struct runner *r)
 {
 	int width = job_width(r->options->topology);
 
-	printf("\n%-*s  rank  %-15s  exit    wall s     cpu s\n", width, "job", "host");
+	fprintf(out, "\n%-*s  rank  %-15s  exit    wall s     cpu s\n", width, "job", "host");
 	for (unsigned int i = 0; i < r->nr_ranks; i++) {
 		const struct runner_rank *k = &r->rank[i];
 
-		printf("%-*s  %4u  %-15s  %4d  %8.2f  %8.2f\n", width, k->job->name, k->rank,
-		       k->node->name, program_code(k->program.status),
-		       k->program.end_s - k->program.start_s, usage_s(&k->program.usage));
+		fprintf(out, "%-*s  %4u  %-15s  %4d  %8.2f  %8.2f\n", width, k->job->name, k->rank,
+			k->node->name, program_code(k->program.status),
+			k->program.end_s - k->program.start_s, usage_s(&k->program.usage));
 	}
 }
 
@@ -46,26 +46,34 @@ static bool switch_is_clean(const struct runner_switch *sw)
 }
 
 // Totals are what it printed after it was asked to end.
-static void switch_print(struct runner_switch *sw)
+static void switch_print(FILE *out, struct runner_switch *sw)
 {
-	printf("\nswitch %s:\n", sw->node->name);
+	fprintf(out, "\nswitch %s:\n", sw->node->name);
 	for (unsigned int i = switchlog_first(&sw->log, sw->log.mark);
 	     sw->stopping && i < sw->log.nr; i++)
 		if (!sw->lost && *switchlog_get(&sw->log, i)->text)
-			printf("  %s\n", switchlog_get(&sw->log, i)->text);
+			fprintf(out, "  %s\n", switchlog_get(&sw->log, i)->text);
 	if (sw->nr_restarts)
-		printf("  started again %u time%s\n", sw->nr_restarts,
-		       sw->nr_restarts == 1 ? "" : "s");
+		fprintf(out, "  started again %u time%s\n", sw->nr_restarts,
+			sw->nr_restarts == 1 ? "" : "s");
 	if (!switch_is_clean(sw))
-		printf("  %s%s\n", program_describe(sw->program.status).text,
-		       sw->lost	    ? " while the ranks were running"
-		       : sw->killed ? ": it did not end when asked to"
-				    : "");
-	printf("  cpu %.2f s\n", usage_s(&sw->program.usage));
+		fprintf(out, "  %s%s\n", program_describe(sw->program.status).text,
+			sw->lost     ? " while the ranks were running"
+			: sw->killed ? ": it did not end when asked to"
+				     : "");
+	fprintf(out, "  cpu %.2f s\n", usage_s(&sw->program.usage));
+}
+
+static void tables_print(FILE *out, struct runner *r)
+{
+	ranks_print(out, r);
+	for (unsigned int i = 0; i < r->nr_switches; i++)
+		switch_print(out, &r->sw[i]);
 }
 
 int summary_print(struct runner *r)
 {
+	FILE *out;
 	int worst = 0, code;
 	bool clean = true;
 
@@ -89,9 +97,13 @@ int summary_print(struct runner *r)
 						    : worst;
 	if (!r->nr_ranks) // nothing was run, and that was said
 		return worst;
-	ranks_print(r);
-	for (unsigned int i = 0; i < r->nr_switches; i++)
-		switch_print(&r->sw[i]);
+	tables_print(stdout, r);
+	out = record_result(&r->options->record);
+	if (out) {
+		tables_print(out, r);
+		if (fclose(out))
+			say_error("result.txt could not be written");
+	}
 	if (fflush(stdout) || ferror(stdout)) {
 		say_error("standard output could not be written");
 		return worst ? worst : 1;

@@ -25,7 +25,10 @@ enum {
 	OPTION_MTU,
 	OPTION_DRIVER,
 	OPTION_TIMEOUT,
-	OPTION_FORMAT
+	OPTION_FORMAT,
+	OPTION_PCAP,
+	OPTION_PCAP_FORMAT,
+	OPTION_RECORD
 };
 
 static const char help[] =
@@ -50,6 +53,9 @@ static const char help[] =
 	"                       failure; a shell never)\n"
 	"  -o, --output OUT     of draw: the picture's file (standard output)\n"
 	"  --format svg|dot     of the picture (by the end of its name; dot)\n"
+	"  --pcap DIR           capture every link at its switches: DIR/h1-s1.in.pcap and so on\n"
+	"  --pcap-format F      of these: pcap or pcapng (pcap)\n"
+	"  --record DIR         the same, and all that is needed to replay the run: tally-replay DIR\n"
 	"  -v, --verbose        show the steps, and what all ranks and switches print\n"
 	"  -h, --help           this text\n"
 	"  -V, --version        the version\n"
@@ -64,6 +70,9 @@ static const struct option options[] = {
 	{ "seed", required_argument, NULL, OPTION_SEED },
 	{ "mtu", required_argument, NULL, OPTION_MTU },
 	{ "driver", required_argument, NULL, OPTION_DRIVER },
+	{ "pcap", required_argument, NULL, OPTION_PCAP },
+	{ "pcap-format", required_argument, NULL, OPTION_PCAP_FORMAT },
+	{ "record", required_argument, NULL, OPTION_RECORD },
 	{ "timeout", required_argument, NULL, OPTION_TIMEOUT },
 	{ "output", required_argument, NULL, 'o' },
 	{ "format", required_argument, NULL, OPTION_FORMAT },
@@ -78,6 +87,9 @@ struct arguments {
 	bool seed_given, udp, verbose, help, version;
 	uint64_t seed, mtu, timeout;
 	const char *output, *format; /* NULL: not given */
+	struct record record;
+	int argc; /* the whole command line */
+	char *const *argv;
 };
 
 static int value_bad(const char *name, const char *value, const char *expectation)
@@ -90,6 +102,21 @@ static int share_take(const char *name, double *to)
 	if (topology_share_parse(optarg, to) || (*to >= 1 && !strchr(optarg, '%')))
 		return value_bad(name, optarg, "a share such as 1% or 0.01 (all: 100%)");
 	return 0;
+}
+
+static int record_take(struct record *rec, int c)
+{
+	if (c == OPTION_PCAP_FORMAT) {
+		rec->ng = strcmp(optarg, "pcapng") == 0;
+		if (!rec->ng && strcmp(optarg, "pcap") != 0)
+			return value_bad("pcap-format", optarg, "pcap or pcapng");
+		return 0;
+	}
+	if (rec->dir)
+		return say_error("--pcap and --record name one directory: give it once");
+	rec->dir = optarg;
+	rec->whole = c == OPTION_RECORD;
+	return *optarg ? 0 : say_error("--pcap, --record: expected a directory");
 }
 
 static int argument_take(struct arguments *a, int c)
@@ -127,6 +154,10 @@ static int argument_take(struct arguments *a, int c)
 	case 'o':
 		a->output = optarg;
 		return 0;
+	case OPTION_PCAP:
+	case OPTION_PCAP_FORMAT:
+	case OPTION_RECORD:
+		return record_take(&a->record, c);
 	case 'v':
 		a->verbose = true;
 		return 0;
@@ -143,7 +174,7 @@ static int argument_take(struct arguments *a, int c)
 
 static int arguments_parse(struct arguments *a, int argc, char **argv)
 {
-	*a = (struct arguments){ .loss = -1, .dup = -1, .reorder = -1 };
+	*a = (struct arguments){ .loss = -1, .dup = -1, .reorder = -1, .argc = argc, .argv = argv };
 	for (int c; (c = getopt_long(argc, argv, "vhVo:", options, NULL)) != -1;)
 		if (argument_take(a, c))
 			return -1;
@@ -226,6 +257,7 @@ static int fabric_main(struct topology *t, const struct arguments *a, char **she
 	static char sh[] = "/bin/sh";
 	char *own = getenv("SHELL"), *own_argv[] = { own && *own == '/' ? own : sh, NULL };
 	struct runner_options o = { .topology = t, .udp = a->udp, .verbose = a->verbose };
+	int code;
 
 	if (shell) {
 		o.shell_host = shell[0];
@@ -239,8 +271,13 @@ static int fabric_main(struct topology *t, const struct arguments *a, char **she
 	if (fabric_check(t, a->udp) || path_extend())
 		return EXIT_USAGE;
 	o.timeout_s = (double)a->timeout;
+	o.record = a->record;
+	if (record_open(&o.record, t, a->argc, a->argv))
+		return EXIT_USAGE;
 	o.renamed = control_open(t, o.ctl_fds);
-	return sandbox_run(runner_main, shell != NULL, &o);
+	code = sandbox_run(runner_main, shell != NULL, &o);
+	record_close(&o.record, code);
+	return code;
 }
 
 static int command_main(int argc, char **argv, const struct arguments *a)

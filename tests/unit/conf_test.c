@@ -55,6 +55,7 @@ static void conf_parse__defaults(void **state)
 	assert_false(conf.loose_ports || conf.spin || conf.huge || conf.help || conf.version);
 	assert_null(conf.add);
 	assert_null(conf.pcap_dir);
+	assert_int_equal(conf.pcap_format, CAPFILE_PCAP);
 	assert_null(conf.totals);
 	assert_null(conf.file_prefix);
 	assert_null(conf.ctl);
@@ -82,7 +83,7 @@ static void conf_parse__every_option(void **state)
 	assert_int_equal(
 		parse(UDP
 		      "--memory 3G --add scalar --poll spin --loss 1.5% --dup .25 --reorder 1 --seed 0x10 "
-		      "--pcap d --totals t --log-level debug --ready-fd 0 --file-prefix p --huge --ctl ./c"),
+		      "--pcap d --pcap-format pcapng --totals t --log-level debug --ready-fd 0 --file-prefix p --huge --ctl ./c"),
 		0);
 	assert_true(conf.memory == UINT64_C(3) << 30);
 	assert_string_equal(conf.add, "scalar");
@@ -90,6 +91,7 @@ static void conf_parse__every_option(void **state)
 	assert_true(conf.loss == 0.015 && conf.dup == 0.25 && conf.reorder == 1);
 	assert_int_equal(conf.seed, 16);
 	assert_string_equal(conf.pcap_dir, "d");
+	assert_int_equal(conf.pcap_format, CAPFILE_PCAPNG);
 	assert_string_equal(conf.totals, "t");
 	assert_int_equal(conf.log_level, LOG_DEBUG);
 	assert_int_equal(conf.ready_fd, 0);
@@ -174,6 +176,7 @@ static const struct {
 	{ UDP "--loss 1%%", "must be a probability" },
 	{ UDP "--seed x", "--seed x: must be a number" },
 	{ UDP "--pcap=", "--pcap : must not be empty" },
+	{ UDP "--pcap-format text", "--pcap-format text: must be pcap or pcapng" },
 	{ UDP "--totals=", "must not be empty" },
 	{ UDP "--file-prefix=", "must not be empty" },
 	{ UDP "--log-level trace", "--log-level trace: must be none, warn, info or debug" },
@@ -275,6 +278,7 @@ static void conf_help__names_every_option(void **state)
 		"--impair N:",
 		"--seed N",
 		"--pcap DIR",
+		"--pcap-format FORMAT",
 		"--totals FILE",
 		"--ctl NAME",
 		"--ctl-fd FD",

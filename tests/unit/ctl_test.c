@@ -438,7 +438,7 @@ static void ctl_stalls__names_all_of_it(void **state)
 	assert_says("/tally/stalls",
 		    "\"waits_for\": \"members\", \"missing\": [{\"first\": 2, \"last\": 2}]");
 	snprintf(want, sizeof(want), "\"since_ms\": %llu, \"age_s\": ",
-		 (unsigned long long)(node.lcore.wall_base_ms + begin_ns / 1000000));
+		 (unsigned long long)((node.lcore.wall_base_ns + begin_ns) / 1000000));
 	assert_says("/tally/stalls", want);
 	assert_in_range((unsigned)strtod(strstr(answer, want) + strlen(want), NULL), 8, 60);
 	assert_says("/tally/stalls", "\"jobs\": {\"job\": {\"waiting\": 1, \"chunks\": 2}}");

@@ -5,12 +5,14 @@
  * Ports 0 and 2 are framed, port 1 is a socket.  What a port is told to send is copied, and its buffers go back, so
  * that a buffer lost or given back twice shows in the pools.
  */
+#include <pcap/pcap.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -565,6 +567,63 @@ static void lcore__arp_that_claims_the_switchs_address(void **state)
 	assert_true(lcore.claim_ns > 0);
 }
 
+/* How many packets a capture has, each with a stamp of this run; it is removed. */
+static unsigned captured(const char *dir, const char *name, uint64_t from_ns)
+{
+	char path[128], why[PCAP_ERRBUF_SIZE];
+	struct pcap_pkthdr *header;
+	const u_char *data;
+	unsigned nr = 0;
+	pcap_t *pcap;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	pcap = pcap_open_offline_with_tstamp_precision(path, PCAP_TSTAMP_PRECISION_NANO, why);
+	assert_non_null(pcap);
+	for (; pcap_next_ex(pcap, &header, &data) == 1; nr++)
+		assert_in_range((uint64_t)header->ts.tv_sec * 1000000000 +
+					(uint64_t)header->ts.tv_usec,
+				from_ns, lcore_wall_ns(&lcore));
+	pcap_close(pcap);
+	unlink(path);
+	return nr;
+}
+
+/* Captured is what the machines were given, and what they said: so a replay needs no faults. */
+static void lcore__captures_without_faults(void **state)
+{
+	static const unsigned where[] = { 0, 2 };
+	char dir[] = "/tmp/tally-lcore.XXXXXX";
+	const struct capture_params params = { .dir = dir, .format = CAPFILE_PCAP };
+	struct port_error err;
+	uint64_t from_ns, taken;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	rig_form(where, 2);
+	from_ns = lcore_wall_ns(&lcore);
+	taken = ports[0].port.stats.rx;
+	ports[0].capture_in = capture_open(&params, 0, "in", &err);
+	ports[2].capture_out = capture_open(&params, 2, "out", &err);
+	assert_true(ports[0].capture_in && ports[2].capture_out);
+	faults_set(&ports[0].in, 0.3, 0.5, 0.2);
+	faults_set(&ports[2].out, 1, 0, 0);
+	for (unsigned wid = 0; wid < 2; wid++)
+		for (unsigned slot = 32; slot < 132; slot++)
+			rank_data(where[wid], wid, slot);
+	rig_run();
+	lcore_drain(&lcore);
+	assert_int_equal(capture_close(ports[0].capture_in, &err), 0);
+	assert_int_equal(capture_close(ports[2].capture_out, &err), 0);
+	taken = ports[0].port.stats.rx - taken - ports[0].in.impair.nr_lost;
+	assert_true(ports[0].in.impair.nr_lost && ports[0].in.impair.nr_duped);
+	assert_int_equal(captured(dir, "port0_in.pcap", from_ns), taken);
+	assert_int_equal(outbox[2].nr, 0);
+	assert_int_equal(captured(dir, "port2_out.pcap", from_ns), ports[2].out.impair.nr_lost);
+	assert_true(ports[2].out.impair.nr_lost > 50);
+	assert_int_equal(rmdir(dir), 0);
+	ports[0].capture_in = ports[2].capture_out = NULL;
+}
+
 static void lcore__counts_jobs(void **state)
 {
 	static const unsigned where[] = { 0 };
@@ -593,6 +652,7 @@ int main(void)
 		TEST(lcore__longer_than_any_buffer),
 		TEST(lcore__names_the_port_of_trains),
 		TEST(lcore__arp_that_claims_the_switchs_address),
+		TEST(lcore__captures_without_faults),
 		TEST(lcore__counts_jobs),
 	};
 

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// record_test.c - what a run leaves: names of links, the command line, logs; a directory that is in use.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/capture.h"
+#include "topologies/record.h"
+
+static const char file_text[] = "hosts: [h1, h2]\n"
+				"switches: {s1: {ip: 10.0.0.254}}\n"
+				"links: [[h1, s1-p1], [h2, s1-p2], [h2, s1-p5]]\n"
+				"jobs: [{name: j, ranks: [h1, h2], workload: {sizes: [1K]}}]\n";
+
+static char dir[64], yaml[96], rec_dir[96];
+static struct topology *t;
+static struct record rec;
+
+static int dir_make(void **state)
+{
+	FILE *file;
+
+	(void)state;
+	strcpy(dir, "/tmp/tally-record.XXXXXX");
+	assert_non_null(mkdtemp(dir));
+	snprintf(yaml, sizeof(yaml), "%s/t.yaml", dir);
+	snprintf(rec_dir, sizeof(rec_dir), "%s/rec", dir);
+	file = fopen(yaml, "we");
+	assert_non_null(file);
+	fputs(file_text, file);
+	fclose(file);
+	t = topology_load(yaml, stderr);
+	assert_non_null(t);
+	rec = (struct record){ .dir = rec_dir, .whole = true };
+	return 0;
+}
+
+static int dir_remove(void **state)
+{
+	char command[160];
+
+	(void)state;
+	topology_free(t);
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	return system(command);
+}
+
+static const char *file_read(const char *name)
+{
+	static char text[4096];
+	char path[256];
+	FILE *file;
+	size_t n;
+
+	snprintf(path, sizeof(path), "%s/%s", rec_dir, name);
+	file = fopen(path, "re");
+	assert_non_null(file);
+	n = fread(text, 1, sizeof(text) - 1, file);
+	text[n] = '\0';
+	fclose(file);
+	return text;
+}
+
+static const char *link_read(const char *name)
+{
+	static char text[256];
+	char path[256];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%s/%s", rec_dir, name);
+	n = readlink(path, text, sizeof(text) - 1);
+	assert_true(n > 0);
+	text[n] = '\0';
+	return text;
+}
+
+static int open_with(char *const *argv, int argc)
+{
+	return record_open(&rec, t, argc, argv);
+}
+
+static void open__writes_what_is_known(void **state)
+{
+	char a[] = "tally-fabric", b[] = "run", c[] = "it's a file", d[] = "";
+	char *const argv[] = { a, b, c, d };
+
+	(void)state;
+	assert_int_equal(open_with(argv, 4), 0);
+	assert_non_null(
+		strstr(file_read("run.txt"), "command tally-fabric run 'it'\\''s a file' ''\n"));
+	assert_non_null(strstr(file_read("run.txt"), "\nseed 1 (default)\n"));
+	assert_string_equal(file_read("topology.yaml"), file_text);
+}
+
+static void open__refuses_what_is_in_use(void **state)
+{
+	char a[] = "x";
+	char *const argv[] = { a };
+	struct capture capture;
+	char *said;
+
+	(void)state;
+	assert_int_equal(open_with(argv, 1), 0);
+	capture_begin(&capture, 2);
+	assert_int_equal(open_with(argv, 1), -1);
+	said = capture_end(&capture);
+	assert_non_null(strstr(said, "is not empty: name another directory, or remove it"));
+	free(said);
+}
+
+static void links__names(void **state)
+{
+	char a[] = "x";
+	char *const argv[] = { a };
+	char path[RECORD_PATH];
+
+	(void)state;
+	assert_int_equal(open_with(argv, 1), 0);
+	record_links(&rec, t, t->switches[0], 0);
+	assert_string_equal(link_read("h1-s1.in.pcap"), "s1/port1_in.pcap");
+	assert_string_equal(link_read("h1-s1.out.pcap"), "s1/port1_out.pcap");
+	/* There are two between these. */
+	assert_string_equal(link_read("h2-s1-p2.in.pcap"), "s1/port2_in.pcap");
+	assert_string_equal(link_read("h2-s1-p5.out.pcap"), "s1/port5_out.pcap");
+	rec.ng = true;
+	record_links(&rec, t, t->switches[0], 2);
+	assert_string_equal(link_read("h1-s1.3.in.pcapng"), "s1.3/port1_in.pcapng");
+	assert_true(record_switch_dir(&rec, &t->node[t->switches[0]], 2, path));
+	assert_non_null(strstr(path, "/rec/s1.3"));
+}
+
+static void log__lines_and_result(void **state)
+{
+	char a[] = "x";
+	char *const argv[] = { a };
+	struct capture capture;
+	FILE *result;
+	char *said;
+
+	(void)state;
+	assert_int_equal(open_with(argv, 1), 0);
+	record_log(&rec, "s1", "one");
+	record_log(&rec, "s1", "two");
+	assert_string_equal(file_read("logs/s1.log"), "one\ntwo\n");
+	result = record_result(&rec);
+	assert_non_null(result);
+	fputs("a table\n", result);
+	fclose(result);
+	capture_begin(&capture, 2);
+	record_close(&rec, 7);
+	said = capture_end(&capture);
+	assert_string_equal(file_read("result.txt"), "a table\nexit code 7\n");
+	assert_non_null(strstr(said, "\ntally-replay /tmp/tally-record."));
+	free(said);
+}
+
+/* --pcap alone. */
+static void open__captures_only(void **state)
+{
+	char a[] = "x", path[128];
+	char *const argv[] = { a };
+
+	(void)state;
+	rec.whole = false;
+	assert_int_equal(open_with(argv, 1), 0);
+	record_log(&rec, "s1", "one");
+	assert_null(record_result(&rec));
+	snprintf(path, sizeof(path), "%s/logs", rec_dir);
+	assert_int_equal(access(path, F_OK), -1);
+	rec.dir = NULL;
+	assert_int_equal(open_with(argv, 1), 0);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, dir_make, dir_remove)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(open__writes_what_is_known),
+		TEST(open__refuses_what_is_in_use),
+		TEST(links__names),
+		TEST(log__lines_and_result),
+		TEST(open__captures_only),
+	};
+
+	return cmocka_run_group_tests_name("record", tests, NULL, NULL);
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// replay_setup_test.c - how a captured switch was: its switch.txt, right and wrong.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "switch/replay.h"
+
+#define TITLE "tally-switch capture 1\n"
+#define PORT "port 3 framed mtu 1400 checksums some device eth0\n"
+
+static char dir[64];
+static struct replay_setup setup;
+static struct port_error err;
+
+static void file_write(const char *name, const char *text)
+{
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	file = fopen(path, "we");
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+static int dir_make(void **state)
+{
+	(void)state;
+	strcpy(dir, "/tmp/tally-setup.XXXXXX");
+	assert_non_null(mkdtemp(dir));
+	file_write("port3_in.pcap", "");
+	file_write("port3_out.pcap.partial", "");
+	file_write("port4_in.pcap", "");
+	assert_int_equal(replay_setup_init(&setup), 0);
+	return 0;
+}
+
+static int dir_remove(void **state)
+{
+	static const char *const names[] = { "port3_in.pcap", "port3_out.pcap.partial",
+					     "port4_in.pcap", "switch.txt" };
+	char path[128];
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
+		unlink(path);
+	}
+	rmdir(dir);
+	replay_setup_free(&setup);
+	return 0;
+}
+
+static void setup__all(void **state)
+{
+	const struct replay_port *port = setup.ports;
+
+	(void)state;
+	assert_false(replay_setup_has(dir));
+	file_write("switch.txt",
+		   TITLE "version 9.9\nsuffix .pcap\njobs 5\nslots 77\nmemory 123456\nchunk 256\n"
+			 "chunk-check 128\nstrict-ports 1\nip 10.1.2.3\nmac 02:74:0a:01:02:0f\n"
+			 "parent 10.1.2.9:4711 from 4712\nincarnation 00c0ffee12345678\n" PORT
+			 "port 4 socket 10.1.2.3:4713 device udp:10.1.2.3\nlater unknown\n"
+			 "at 17 ask\nat 18 reset 99 a name\nat 19 drain on\nat 20 drain off\n"
+			 "at 21 impair 3:corrupt=1%\nat 22 end\n");
+	assert_true(replay_setup_has(dir));
+	assert_int_equal(replay_setup_read(&setup, dir, &err), 0);
+	assert_true(setup.journal && setup.ended && setup.pipe.leaf && setup.pipe.strict_ports);
+	assert_int_equal(setup.pipe.jobs_max, 5);
+	assert_int_equal(setup.pipe.slots_max, 77);
+	assert_int_equal(setup.pipe.values_bytes, 123456);
+	assert_int_equal(setup.pipe.p_max, 256);
+	assert_int_equal(setup.pipe.p_check, 128);
+	assert_int_equal(setup.ip, 0x0a010203);
+	assert_int_equal(setup.mac[5], 15);
+	assert_int_equal(setup.parent.ip, 0x0a010209);
+	assert_int_equal(setup.parent.udp_port, 4711);
+	assert_int_equal(setup.pipe.parent_from, 4712);
+	assert_int_equal(setup.pipe.inc, UINT64_C(0x00c0ffee12345678));
+	assert_int_equal(setup.nr_ports, 2);
+	assert_true(port[0].framed && port[0].number == 3 && port[0].mtu == 1400);
+	assert_int_equal(port[0].checks, REPLAY_CHECKS_SOME);
+	assert_non_null(strstr(port[0].in, "/port3_in.pcap"));
+	assert_non_null(strstr(port[0].out, "/port3_out.pcap.partial"));
+	assert_true(!port[1].framed && port[1].ip == 0x0a010203 && port[1].udp_port == 4713);
+	assert_string_equal(port[1].out, "");
+	assert_int_equal(setup.nr_events, 6);
+	assert_int_equal(setup.events[1].what, REPLAY_RESET);
+	assert_int_equal(setup.events[1].epoch, 99);
+	assert_string_equal(setup.events[1].name, "a name");
+	assert_true(setup.events[2].on && !setup.events[3].on);
+	assert_int_equal(setup.events[4].what, REPLAY_SPOIL);
+	assert_int_equal(setup.events[4].port, 0);
+	assert_int_equal(setup.events[5].ns, 22);
+}
+
+static void setup__killed(void **state)
+{
+	(void)state;
+	/* The last line was not finished. */
+	file_write("switch.txt", TITLE PORT "at 17 ask\nat 1");
+	assert_int_equal(replay_setup_read(&setup, dir, &err), 0);
+	assert_false(setup.ended);
+	assert_int_equal(setup.nr_events, 1);
+}
+
+static void setup__refuses(void **state)
+{
+	static const struct {
+		const char *text, *want;
+	} cases[] = {
+		{ "", ":0: names no port" },
+		{ "hello\n", ":1: is not what a switch writes" },
+		{ TITLE, ":1: names no port" },
+		{ TITLE "jobs x\n", ":2: expected a number" },
+		{ TITLE "jobs 70000\n", ":2: the number is too large" },
+		{ TITLE "nonsense\n", ":2: expected a key and a value" },
+		{ TITLE "mac 1:2\n", ":2: expected a MAC address" },
+		{ TITLE "ip 1.2.3\n", ":2: expected an IPv4 address" },
+		{ TITLE "parent 1.2.3.4\n", ":2: expected IP:PORT from PORT" },
+		{ TITLE "suffix .txt\n", ":2: expected .pcap or .pcapng" },
+		{ TITLE "port 3 hollow\n", ":2: expected a port" },
+		{ TITLE "port 300 framed mtu 1500 checksums no\n", ":2: there is no port of that" },
+		{ TITLE "port 8 framed mtu 1500 checksums no\n", "port8_in.pcap is missing" },
+		{ TITLE PORT "at noon ask\n", ":3: expected a time" },
+		{ TITLE PORT "at 5 dance\n", ":3: expected ask, reset" },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		replay_setup_free(&setup);
+		assert_int_equal(replay_setup_init(&setup), 0);
+		file_write("switch.txt", cases[i].text);
+		assert_int_equal(replay_setup_read(&setup, dir, &err), -1);
+		if (!strstr(err.text, cases[i].want))
+			fail_msg("\"%s\" lacks \"%s\"", err.text, cases[i].want);
+	}
+}
+
+static void address__forms(void **state)
+{
+	uint32_t ip = 0;
+	uint16_t port = 7;
+
+	(void)state;
+	assert_int_equal(replay_address_parse("10.0.0.7", &ip, &port), 0);
+	assert_int_equal(ip, 0x0a000007);
+	assert_int_equal(port, 7);
+	assert_int_equal(replay_address_parse("10.0.0.8:99", &ip, &port), 0);
+	assert_int_equal(port, 99);
+	assert_int_equal(replay_address_parse("10.0.0.8:99", &ip, NULL), -1);
+	assert_int_equal(replay_address_parse("10.0.0.8:0", &ip, &port), -1);
+	assert_int_equal(replay_address_parse("10.0.0.8:99x", &ip, &port), -1);
+	assert_int_equal(replay_address_parse("0.0.0.0", &ip, &port), -1);
+	assert_int_equal(replay_address_parse("host", &ip, &port), -1);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, dir_make, dir_remove)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(setup__all),
+		TEST(setup__killed),
+		TEST(setup__refuses),
+		cmocka_unit_test(address__forms),
+	};
+
+	return cmocka_run_group_tests_name("replay_setup", tests, NULL, NULL);
+}
