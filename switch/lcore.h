@@ -50,6 +50,8 @@ struct lcore {
 	struct pool_plain spares;
 	struct stage stage;
 	struct ctl *ctl; /* NULL: none */
+	uint64_t (*clock)(
+		void); /* monotonic, ns, with wall_base_ms set beside it; NULL: the kernel's */
 
 	/* The loop's own. */
 	struct counters counters; /* beside those of the pipe */
@@ -70,5 +72,7 @@ void lcore_run(struct lcore *lcore, const volatile sig_atomic_t *wake);
 /* Goes on until nothing has come for some ms, 200 ms at most; then sends what is held back. */
 void lcore_drain(struct lcore *lcore);
 void lcore_time(struct lcore *lcore);
+/* One round without sleep, for whoever knows when packets come: when what is held back goes on, UINT64_MAX: nothing is. */
+uint64_t lcore_turn(struct lcore *lcore);
 
 #endif
