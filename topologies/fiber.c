@@ -138,6 +138,17 @@ static void fiber_main(void)
 	_longjmp(fiber->outside, 1);
 }
 
+__attribute__((noinline)) static int fiber_frame(struct fiber *volatile fiber)
+{
+	if (getcontext(&fiber->first))
+		return -1;
+	fiber->first.uc_stack.ss_sp = (char *)fiber->map + fiber->page;
+	fiber->first.uc_stack.ss_size = FIBER_STACK;
+	fiber->first.uc_link = NULL;
+	makecontext(&fiber->first, fiber_main, 0);
+	return 0;
+}
+
 struct fiber *fiber_new(void (*entry)(void *context), void *context)
 {
 	struct fiber *fiber = calloc(1, sizeof(*fiber));
@@ -154,20 +165,16 @@ struct fiber *fiber_new(void (*entry)(void *context), void *context)
 	}
 	fiber->entry = entry;
 	fiber->context = context;
-	if (mprotect(fiber->map, fiber->page, PROT_NONE) || getcontext(&fiber->first)) {
+	if (mprotect(fiber->map, fiber->page, PROT_NONE) || fiber_frame(fiber)) {
 		munmap(fiber->map, fiber->bytes);
 		free(fiber);
 		return NULL;
 	}
-	fiber->first.uc_stack.ss_sp = (char *)fiber->map + fiber->page;
-	fiber->first.uc_stack.ss_size = FIBER_STACK;
-	fiber->first.uc_link = NULL;
-	makecontext(&fiber->first, fiber_main, 0);
 	return fiber;
 }
 
 /* Apart, so that no variable lives in the frame that longjmp comes back to. */
-static void fiber_switch_in(struct fiber *fiber)
+__attribute__((noinline)) static void fiber_switch_in(struct fiber *volatile fiber)
 {
 	if (_setjmp(fiber->outside))
 		return;
@@ -187,7 +194,7 @@ bool fiber_resume(struct fiber *fiber)
 	return !fiber->ended;
 }
 
-static void fiber_switch_out(struct fiber *fiber)
+__attribute__((noinline)) static void fiber_switch_out(struct fiber *volatile fiber)
 {
 	if (!_setjmp(fiber->inside))
 		_longjmp(fiber->outside, 1);

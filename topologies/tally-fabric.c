@@ -8,14 +8,18 @@
 #include <unistd.h>
 
 #include "host/include/tally.h"
+#include "switch/faults.h"
 #include "switch/io/outfile.h"
 #include "topologies/control.h"
 #include "topologies/runner.h"
 #include "topologies/sandbox.h"
 #include "topologies/say.h"
+#include "topologies/sim.h"
 #include "topologies/topology.h"
 
 enum { EXIT_USAGE = 2 };
+#define LINK_RATE UINT64_C(100000000000)
+#define LINK_DELAY_NS UINT64_C(1000)
 enum {
 	OPTION_LOSS = 256,
 	OPTION_DUP,
@@ -23,7 +27,10 @@ enum {
 	OPTION_SEED,
 	OPTION_MTU,
 	OPTION_DRIVER,
-	OPTION_TIMEOUT
+	OPTION_TIMEOUT,
+	OPTION_FABRIC,
+	OPTION_LINK_RATE,
+	OPTION_LINK_DELAY,
 };
 
 static const char help[] =
@@ -60,6 +67,9 @@ static const struct option options[] = {
 	{ "mtu", required_argument, NULL, OPTION_MTU },
 	{ "driver", required_argument, NULL, OPTION_DRIVER },
 	{ "timeout", required_argument, NULL, OPTION_TIMEOUT },
+	{ "fabric", required_argument, NULL, OPTION_FABRIC },
+	{ "link-rate", required_argument, NULL, OPTION_LINK_RATE },
+	{ "link-delay", required_argument, NULL, OPTION_LINK_DELAY },
 	{ "verbose", no_argument, NULL, 'v' },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
@@ -70,6 +80,7 @@ struct arguments {
 	double loss, dup, reorder; /* < 0: not given */
 	bool seed_given, udp, verbose, help, version;
 	uint64_t seed, mtu, timeout;
+	struct world_options links; /* of sim */
 };
 
 static int value_bad(const char *name, const char *value, const char *expectation)
@@ -113,6 +124,15 @@ static int argument_take(struct arguments *a, int c)
 		if (!a->udp && strcmp(optarg, "af_packet") != 0)
 			return value_bad("driver", optarg, "af_packet or udp");
 		return 0;
+	case OPTION_LINK_RATE:
+		if (faults_parse_rate(optarg, &a->links.rate) || !a->links.rate)
+			return value_bad("link-rate", optarg,
+					 "bits a second such as 100G or 25Gbit");
+		return 0;
+	case OPTION_LINK_DELAY:
+		if (faults_parse_time(optarg, &a->links.delay_ns))
+			return value_bad("link-delay", optarg, "a time such as 1us or 500ns");
+		return 0;
 	case 'v':
 		a->verbose = true;
 		return 0;
@@ -129,7 +149,9 @@ static int argument_take(struct arguments *a, int c)
 
 static int arguments_parse(struct arguments *a, int argc, char **argv)
 {
-	*a = (struct arguments){ .loss = -1, .dup = -1, .reorder = -1 };
+	*a = (struct arguments){
+		.loss = -1, .dup = -1, .reorder = -1, .links = { LINK_RATE, LINK_DELAY_NS }
+	};
 	for (int c; (c = getopt_long(argc, argv, "vhV", options, NULL)) != -1;)
 		if (argument_take(a, c))
 			return -1;
@@ -218,6 +240,20 @@ static int fabric_main(struct topology *t, const struct arguments *a, char **she
 	return sandbox_run(runner_main, shell != NULL, &o);
 }
 
+static int local_main(struct topology *t, const struct arguments *a)
+{
+	const struct sim_options o = {
+		.links = a->links,
+		.verbose = a->verbose,
+		.timeout_s = (double)a->timeout,
+	};
+
+	topology_override(t, a);
+	if (topology_check_netns(t, true, stderr) || local_check(t, "tally-fabric sim"))
+		return EXIT_USAGE;
+	return sim_main(t, &o);
+}
+
 static int command_main(int argc, char **argv, const struct arguments *a)
 {
 	const char *command = argv[0];
@@ -225,8 +261,9 @@ static int command_main(int argc, char **argv, const struct arguments *a)
 	struct topology *t;
 	int rc;
 
-	if (!shell && strcmp(command, "run") != 0 && strcmp(command, "check") != 0) {
-		say_error("expected run, check or shell, not '%s' (see --help)", command);
+	if (!shell && strcmp(command, "run") != 0 && strcmp(command, "sim") != 0 &&
+	    strcmp(command, "check") != 0) {
+		say_error("expected run, sim, check or shell, not '%s' (see --help)", command);
 		return EXIT_USAGE;
 	}
 	if (argc < 2 + shell || (!shell && argc > 2)) {
@@ -239,6 +276,8 @@ static int command_main(int argc, char **argv, const struct arguments *a)
 		return EXIT_USAGE;
 	if (strcmp(command, "check") == 0)
 		rc = check_main(t);
+	else if (strcmp(command, "sim") == 0)
+		rc = local_main(t, a);
 	else
 		rc = fabric_main(t, a, shell ? argv + 2 : NULL);
 	topology_free(t);

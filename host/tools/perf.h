@@ -118,6 +118,8 @@ const char *perf_dtype_name(enum tally_dtype dtype);
 /* Elements of the i-th size. */
 uint64_t perf_options_count(const struct perf_options *options, uint32_t i, enum tally_dtype dtype);
 const char *perf_op_name(enum tally_op op);
+/* What sums of floats travel as, unless the command line says so: what the library was told, by whomever. */
+enum tally_wire perf_wire(const struct perf_options *options, const tally_config_t *config);
 
 /* perf_data.c */
 uint64_t perf_data_shift(uint64_t seed, uint64_t operation);

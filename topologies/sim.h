@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A run in virtual time: tally-perf's ranks and tally-switch's machines, as they are, over the lines of a world. */
+#ifndef TOPOLOGIES_SIM_H
+#define TOPOLOGIES_SIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "host/transport/transport.h"
+#include "topologies/fiber.h"
+#include "topologies/local.h"
+#include "topologies/topology.h"
+#include "topologies/world.h"
+
+/* Nobody is served in the first 2 ms of a switch. */
+#define SIM_BOOT_NS UINT64_C(3000000)
+#define SIM_START_NS UINT64_C(1000000000)   /* of virtual time: 0 has other meanings */
+#define SIM_WALL_MS UINT64_C(1767225600000) /* 1 January 2026, at 0 */
+
+struct sim_options {
+	struct world_options links;
+	bool verbose;
+	double timeout_s; /* virtual; 0: none */
+};
+
+struct sim_switch {
+	struct actor actor;
+	struct local_switch *sw;
+	struct sim_port *port; /* of each port */
+};
+
+/* What a port has received and its switch not taken. */
+struct sim_port {
+	struct line *out;
+	uint32_t payload; /* bytes that the link carries */
+	struct packet *first, *last;
+};
+
+struct sim_rank {
+	struct actor actor;
+	struct sim *sim;
+	struct local_rank rank;
+	unsigned int node;
+	struct fiber *fiber;
+	struct sim_transport *transport; /* NULL: not open */
+	uint64_t opened_ns, done_ns;
+	bool ended;
+};
+
+struct sim {
+	const struct sim_options *options;
+	const struct topology *topology;
+	struct world world;
+	struct local local;
+	struct sim_switch *switches; /* as in local */
+	struct local_job *jobs;
+	unsigned int nr_jobs;
+	struct sim_rank *ranks;
+	unsigned int nr_ranks, nr_opened, nr_done, nr_ended;
+	struct sim_rank *current;  /* whose fiber runs */
+	uint64_t nr_reads;	   /* of the clock, since time went on */
+	uint64_t begin_ns, end_ns; /* the first rank had joined, the last was done */
+	struct pool in_switch;	   /* packets in the hands of switches */
+};
+
+/* The one there is: libtally's venue has no context. */
+extern struct sim *sim_now;
+
+uint64_t sim_clock(void);
+int sim_random(void *to, size_t len);
+/* A rank has joined. */
+void sim_rank_opened(struct sim *sim);
+
+/* sim_rank.c */
+extern const struct transport_ops sim_transport;
+int sim_ranks_open(struct sim *sim);
+/* The venue's. */
+void sim_pause(uint64_t ns);
+void sim_ranks_close(struct sim *sim);
+
+/* sim_switch.c */
+int sim_switches_open(struct sim *sim);
+void sim_switches_close(struct sim *sim);
+
+/* sim_report.c: what tables do not say.  The exit code. */
+int sim_report(struct sim *sim);
+
+/* sim.c: runs the jobs of the topology; the exit code. */
+int sim_main(const struct topology *t, const struct sim_options *options);
+
+#endif
