@@ -88,6 +88,8 @@ struct local_rank {
 /* clock: as of struct perf_options.  0, or -1 after saying what is wrong. */
 int local_job_open(struct local_job *job, const struct topology *t, const struct topology_job *of,
 		   uint64_t (*clock)(void));
+/* What its rank 0 has said, unless it is on stdout already. */
+void local_job_print(struct local_job *job);
 void local_job_close(struct local_job *job);
 /* Joins: 0, or -1 and why.  Then all there is to do, and leaving. */
 int local_rank_open(struct local_rank *rank);

@@ -44,6 +44,15 @@ int local_job_open(struct local_job *job, const struct topology *t, const struct
 	return 0;
 }
 
+void local_job_print(struct local_job *job)
+{
+	if (job->out == stdout)
+		return;
+	fflush(job->out);
+	printf("\njob %s:\n", job->job->name);
+	fwrite(job->text, 1, job->text_len, stdout);
+}
+
 void local_job_close(struct local_job *job)
 {
 	if (job->out && job->out != stdout)

@@ -19,6 +19,7 @@ struct sim_transport {
 	uint32_t payload;	     /* bytes that the link carries */
 	struct packet *first, *last; /* received */
 	struct packet *lent;
+	uint8_t *too_large; /* what no packet can be is built here */
 	bool woken;
 	bool starved; /* there was no room */
 };
@@ -67,14 +68,11 @@ static unsigned transport_room(struct transport *transport)
 static uint8_t *transport_alloc(struct transport *transport, uint32_t len)
 {
 	struct sim_transport *t = transport_of(transport);
-	struct packet_pool *pool = t->up->pool;
-	struct packet *packet = len <= pool->room ? packet_get(pool) : NULL;
+	struct packet *packet;
 
-	/* The largest chunk that the user names may be more than any link carries. */
-	if (!packet && len > pool->room) {
-		t->base.failed = EMSGSIZE;
-		t->base.lost++;
-	}
+	if (len > t->payload)
+		return len <= WIRE_MSG_MAX ? t->too_large : NULL;
+	packet = packet_get(t->up->pool);
 	return packet ? packet->data : NULL;
 }
 
@@ -87,10 +85,9 @@ static unsigned transport_send(struct transport *transport, const struct transpo
 	for (unsigned i = 0; i < nr; i++) {
 		struct packet *packet = packet_of(pkts[i].data);
 
-		if (pkts[i].len > t->payload) {
+		if (pkts[i].data == t->too_large) {
 			t->base.failed = EMSGSIZE;
 			t->base.lost++;
-			packet_put(t->up->pool, packet);
 			continue;
 		}
 		packet->ip = rank->rank.node->ip;
@@ -163,6 +160,7 @@ static void transport_close(struct transport *transport)
 		transport_release(transport);
 	while (transport_recv(transport, pkts, TRANSPORT_BURST));
 	t->rank->transport = NULL;
+	free(t->too_large);
 	free(t);
 }
 
@@ -174,7 +172,10 @@ static int transport_open(struct transport **out, const struct transport_params 
 	struct sim_transport *t = calloc(1, sizeof(*t));
 	unsigned int p;
 
-	if (!t) {
+	if (t)
+		t->too_large = malloc(WIRE_MSG_MAX);
+	if (!t || !t->too_large) {
+		free(t);
 		snprintf(error->text, sizeof(error->text), "out of memory");
 		return -ENOMEM;
 	}
@@ -189,6 +190,7 @@ static int transport_open(struct transport **out, const struct transport_params 
 	if (!t->base.port) {
 		snprintf(error->text, sizeof(error->text), "too many ranks at %s",
 			 rank->rank.node->name);
+		free(t->too_large);
 		free(t);
 		return -ENOSPC;
 	}

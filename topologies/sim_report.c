@@ -11,6 +11,8 @@ int sim_report(struct sim *sim)
 {
 	int code = 0;
 
+	for (unsigned int i = 0; i < sim->nr_jobs; i++)
+		local_job_print(&sim->jobs[i]);
 	for (unsigned int i = 0; i < sim->nr_ranks; i++) {
 		const struct sim_rank *rank = &sim->ranks[i];
 

@@ -15,6 +15,7 @@
 #include "topologies/sandbox.h"
 #include "topologies/say.h"
 #include "topologies/sim.h"
+#include "topologies/threads.h"
 #include "topologies/topology.h"
 
 enum { EXIT_USAGE = 2 };
@@ -78,7 +79,7 @@ static const struct option options[] = {
 
 struct arguments {
 	double loss, dup, reorder; /* < 0: not given */
-	bool seed_given, udp, verbose, help, version;
+	bool seed_given, udp, inproc, verbose, help, version;
 	uint64_t seed, mtu, timeout;
 	struct world_options links; /* of sim */
 };
@@ -123,6 +124,11 @@ static int argument_take(struct arguments *a, int c)
 		a->udp = strcmp(optarg, "udp") == 0;
 		if (!a->udp && strcmp(optarg, "af_packet") != 0)
 			return value_bad("driver", optarg, "af_packet or udp");
+		return 0;
+	case OPTION_FABRIC:
+		a->inproc = strcmp(optarg, "inproc") == 0;
+		if (!a->inproc && strcmp(optarg, "netns") != 0)
+			return value_bad("fabric", optarg, "netns or inproc");
 		return 0;
 	case OPTION_LINK_RATE:
 		if (faults_parse_rate(optarg, &a->links.rate) || !a->links.rate)
@@ -240,7 +246,7 @@ static int fabric_main(struct topology *t, const struct arguments *a, char **she
 	return sandbox_run(runner_main, shell != NULL, &o);
 }
 
-static int local_main(struct topology *t, const struct arguments *a)
+static int local_main(struct topology *t, const struct arguments *a, bool sim)
 {
 	const struct sim_options o = {
 		.links = a->links,
@@ -249,9 +255,10 @@ static int local_main(struct topology *t, const struct arguments *a)
 	};
 
 	topology_override(t, a);
-	if (topology_check_netns(t, true, stderr) || local_check(t, "tally-fabric sim"))
+	if (topology_check_netns(t, true, stderr) ||
+	    local_check(t, sim ? "tally-fabric sim" : "--fabric inproc"))
 		return EXIT_USAGE;
-	return sim_main(t, &o);
+	return sim ? sim_main(t, &o) : threads_main(t, o.timeout_s, a->verbose);
 }
 
 static int command_main(int argc, char **argv, const struct arguments *a)
@@ -276,8 +283,8 @@ static int command_main(int argc, char **argv, const struct arguments *a)
 		return EXIT_USAGE;
 	if (strcmp(command, "check") == 0)
 		rc = check_main(t);
-	else if (strcmp(command, "sim") == 0)
-		rc = local_main(t, a);
+	else if (strcmp(command, "sim") == 0 || (a->inproc && !shell))
+		rc = local_main(t, a, strcmp(command, "sim") == 0);
 	else
 		rc = fabric_main(t, a, shell ? argv + 2 : NULL);
 	topology_free(t);
