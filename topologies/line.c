@@ -94,17 +94,11 @@ uint32_t line_waiting(struct line *line)
 	return line->nr_waiting;
 }
 
-uint64_t line_falls_to(struct line *line, uint32_t nr)
+uint64_t line_half(const struct line *line)
 {
-	uint32_t left = line_waiting(line);
-	const struct packet *packet = line->waiting;
-	uint64_t at_ns = line->agenda->now_ns;
+	const uint64_t now_ns = line->agenda->now_ns;
 
-	for (; left > nr; left--) {
-		at_ns = packet->leaves_ns;
-		packet = packet->next;
-	}
-	return at_ns;
+	return line->busy_ns > now_ns ? now_ns + (line->busy_ns - now_ns) / 2 : now_ns;
 }
 
 /* Bytes that wait, as far as time tells. */

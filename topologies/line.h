@@ -76,8 +76,8 @@ void line_init(struct line *line, struct agenda *agenda, struct packet_pool *poo
 bool line_send(struct line *line, struct packet *packet);
 /* How many have not left by now. */
 uint32_t line_waiting(struct line *line);
-/* When no more than nr wait, if nothing is sent meanwhile. */
-uint64_t line_falls_to(struct line *line, uint32_t nr);
+/* When half of what waits has left, if nothing is sent meanwhile. */
+uint64_t line_half(const struct line *line);
 /* Gives back what is on its way. */
 void line_empty(struct line *line);
 

@@ -134,7 +134,7 @@ static void transport_wait(struct transport *transport, uint64_t timeout_ns)
 	uint64_t at_ns = time_after(timeout_ns), room_ns;
 
 	if (t->starved) {
-		room_ns = line_falls_to(t->up, LINE_RING / 2);
+		room_ns = line_half(t->up);
 		at_ns = room_ns < at_ns ? room_ns : at_ns;
 	}
 	if (!t->first && !t->woken)
