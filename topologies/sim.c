@@ -121,6 +121,13 @@ static int sim_run(struct sim *sim)
 	return 0;
 }
 
+static void on_log(void *ctx, int level, const char *text)
+{
+	(void)ctx;
+	(void)level;
+	say_line("%.6f s: %s", (double)(sim_clock() - SIM_START_NS) / 1e9, text);
+}
+
 static void on_signal(int sig)
 {
 	(void)sig;
@@ -145,6 +152,7 @@ int sim_main(const struct topology *t, const struct sim_options *options)
 		.pause = sim_pause,
 		.transport = &sim_transport,
 	};
+	tally_set_log(on_log, NULL);
 	sigaction(SIGINT, &action, NULL);
 	if (sim_open(sim, t, options) == 0) {
 		code = sim_run(sim);
@@ -152,6 +160,7 @@ int sim_main(const struct topology *t, const struct sim_options *options)
 			code = sim_report(sim);
 	}
 	sim_close(sim);
+	tally_set_log(NULL, NULL);
 	venue = before;
 	sim_now = NULL;
 	free(sim);

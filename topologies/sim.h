@@ -17,10 +17,18 @@
 #define SIM_START_NS UINT64_C(1000000000)   /* of virtual time: 0 has other meanings */
 #define SIM_WALL_MS UINT64_C(1767225600000) /* 1 January 2026, at 0 */
 
+/* What many runs are compared by. */
+struct sim_result {
+	bool done, failed;
+	double completion_us; /* of the last rank */
+	uint64_t again;	      /* packets sent again */
+	uint64_t hash;	      /* over the result hashes of all jobs */
+};
+
 struct sim_options {
 	struct world_options links;
-	bool verbose;
-	double timeout_s; /* virtual; 0: none */
+	double timeout_s;	   /* virtual; 0: none */
+	struct sim_result *result; /* NULL: not wanted */
 };
 
 struct sim_switch {

@@ -168,6 +168,18 @@ static void cost_note(const struct sim *sim)
 		 packets, seconds, (double)packets / seconds, sim->world.pool.nr_made);
 }
 
+static void result_fill(const struct sim *sim, struct sim_result *result)
+{
+	result->done = true;
+	result->completion_us = (double)(sim->end_ns - sim->begin_ns) / 1e3;
+	for (unsigned int i = 0; i < sim->nr_ranks; i++) {
+		result->again += sim->ranks[i].rank.stats.retransmits;
+		if (sim->ranks[i].rank.rank == 0)
+			result->hash = perf_data_hash(result->hash, &sim->ranks[i].rank.perf.hash,
+						      sizeof(uint64_t));
+	}
+}
+
 int sim_report(struct sim *sim)
 {
 	int code = 0;
@@ -186,5 +198,7 @@ int sim_report(struct sim *sim)
 	if (sim->nr_opened)
 		links_report(sim);
 	cost_note(sim);
+	if (sim->options->result)
+		result_fill(sim, sim->options->result);
 	return code;
 }

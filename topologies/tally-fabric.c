@@ -15,6 +15,7 @@
 #include "topologies/sandbox.h"
 #include "topologies/say.h"
 #include "topologies/sim.h"
+#include "topologies/sim_seeds.h"
 #include "topologies/threads.h"
 #include "topologies/topology.h"
 
@@ -32,6 +33,7 @@ enum {
 	OPTION_FABRIC,
 	OPTION_LINK_RATE,
 	OPTION_LINK_DELAY,
+	OPTION_SEEDS,
 };
 
 static const char help[] =
@@ -69,6 +71,7 @@ static const struct option options[] = {
 	{ "driver", required_argument, NULL, OPTION_DRIVER },
 	{ "timeout", required_argument, NULL, OPTION_TIMEOUT },
 	{ "fabric", required_argument, NULL, OPTION_FABRIC },
+	{ "seeds", required_argument, NULL, OPTION_SEEDS },
 	{ "link-rate", required_argument, NULL, OPTION_LINK_RATE },
 	{ "link-delay", required_argument, NULL, OPTION_LINK_DELAY },
 	{ "verbose", no_argument, NULL, 'v' },
@@ -82,6 +85,8 @@ struct arguments {
 	bool seed_given, udp, inproc, verbose, help, version;
 	uint64_t seed, mtu, timeout;
 	struct world_options links; /* of sim */
+	struct sim_seeds seeds;	    /* likewise; repeat: NULL, one seed */
+	char again[1024];	    /* the command line without --seeds */
 };
 
 static int value_bad(const char *name, const char *value, const char *expectation)
@@ -125,6 +130,12 @@ static int argument_take(struct arguments *a, int c)
 		if (!a->udp && strcmp(optarg, "af_packet") != 0)
 			return value_bad("driver", optarg, "af_packet or udp");
 		return 0;
+	case OPTION_SEEDS:
+		a->seeds.repeat = a->again;
+		if (sim_seeds_parse(&a->seeds, optarg))
+			return value_bad("seeds", optarg,
+					 "a range such as 1..100, of up to a million");
+		return 0;
 	case OPTION_FABRIC:
 		a->inproc = strcmp(optarg, "inproc") == 0;
 		if (!a->inproc && strcmp(optarg, "netns") != 0)
@@ -153,11 +164,27 @@ static int argument_take(struct arguments *a, int c)
 	}
 }
 
+// What repeats this command with another seed.
+static void arguments_keep(struct arguments *a, int argc, char **argv)
+{
+	size_t len = (size_t)snprintf(a->again, sizeof(a->again), "tally-fabric");
+
+	for (int i = 1; i < argc && len < sizeof(a->again); i++) {
+		if (strcmp(argv[i], "--seeds") == 0)
+			i++;
+		else if (strncmp(argv[i], "--seeds=", 8) != 0)
+			len += (size_t)snprintf(a->again + len, sizeof(a->again) - len,
+						strpbrk(argv[i], " \t*?$") ? " '%s'" : " %s",
+						argv[i]);
+	}
+}
+
 static int arguments_parse(struct arguments *a, int argc, char **argv)
 {
 	*a = (struct arguments){
 		.loss = -1, .dup = -1, .reorder = -1, .links = { LINK_RATE, LINK_DELAY_NS }
 	};
+	arguments_keep(a, argc, argv);
 	for (int c; (c = getopt_long(argc, argv, "vhV", options, NULL)) != -1;)
 		if (argument_take(a, c))
 			return -1;
@@ -250,7 +277,6 @@ static int local_main(struct topology *t, const struct arguments *a, bool sim)
 {
 	const struct sim_options o = {
 		.links = a->links,
-		.verbose = a->verbose,
 		.timeout_s = (double)a->timeout,
 	};
 
@@ -258,7 +284,9 @@ static int local_main(struct topology *t, const struct arguments *a, bool sim)
 	if (topology_check_netns(t, true, stderr) ||
 	    local_check(t, sim ? "tally-fabric sim" : "--fabric inproc"))
 		return EXIT_USAGE;
-	return sim ? sim_main(t, &o) : threads_main(t, o.timeout_s, a->verbose);
+	if (sim && a->seeds.repeat)
+		return sim_seeds_main(t, &o, &a->seeds);
+	return sim ? sim_main(t, &o) : threads_main(t, o.timeout_s);
 }
 
 static int command_main(int argc, char **argv, const struct arguments *a)

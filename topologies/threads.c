@@ -359,7 +359,7 @@ static void on_signal(int sig)
 	perf_interrupted = 1;
 }
 
-int threads_main(const struct topology *t, double timeout_s, bool verbose)
+int threads_main(const struct topology *t, double timeout_s)
 {
 	struct sigaction action = { .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND };
 	const struct venue before = venue;
@@ -367,7 +367,6 @@ int threads_main(const struct topology *t, double timeout_s, bool verbose)
 			      .ended = PTHREAD_COND_INITIALIZER };
 	int code = 125;
 
-	(void)verbose;
 	venue.transport = &cable_transport;
 	venue.rto_min_ns = THREADS_RTO_NS;
 	program_limits_raise();

@@ -3,11 +3,9 @@
 #ifndef TOPOLOGIES_THREADS_H
 #define TOPOLOGIES_THREADS_H
 
-#include <stdbool.h>
-
 #include "topologies/topology.h"
 
 /* The exit code.  timeout_s: 0, none. */
-int threads_main(const struct topology *t, double timeout_s, bool verbose);
+int threads_main(const struct topology *t, double timeout_s);
 
 #endif
