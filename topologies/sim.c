@@ -25,15 +25,15 @@ uint64_t sim_clock(void)
 			  sim_now->current->rank.rank, sim_now->current->rank.job->job->name);
 		abort();
 	}
-	return sim_now->world.agenda.now_ns;
+	return sim_now->vnet.agenda.now_ns;
 }
 
-int sim_random(void *to, size_t len)
+int sim_chance(void *to, size_t len)
 {
 	uint8_t *bytes = to;
 
 	for (size_t i = 0; i < len; i++)
-		bytes[i] = (uint8_t)(world_random(&sim_now->world) >> 32);
+		bytes[i] = (uint8_t)(vnet_random(&sim_now->vnet) >> 32);
 	return 0;
 }
 
@@ -42,10 +42,10 @@ void sim_rank_opened(struct sim *sim)
 {
 	if (sim->nr_opened++)
 		return;
-	sim->begin_ns = sim->world.agenda.now_ns;
+	sim->begin_ns = sim->vnet.agenda.now_ns;
 	for (unsigned int i = 0; i < sim->topology->nr_links; i++)
 		for (int side = 0; side < 2; side++)
-			sim->world.link[i].way[side].stats = (struct line_stats){ 0 };
+			sim->vnet.link[i].way[side].stats = (struct line_stats){ 0 };
 }
 
 static int sim_open(struct sim *sim, const struct topology *t, const struct sim_options *options)
@@ -59,9 +59,9 @@ static int sim_open(struct sim *sim, const struct topology *t, const struct sim_
 	sim->switches = calloc(t->nr_switches, sizeof(*sim->switches));
 	if (!sim->jobs || !sim->ranks || !sim->switches)
 		return say_error("not enough memory");
-	if (world_open(&sim->world, t, &options->links, sim->nr_ranks + t->nr_switches))
+	if (vnet_open(&sim->vnet, t, &options->links, sim->nr_ranks + t->nr_switches))
 		return -1;
-	sim->world.agenda.now_ns = SIM_START_NS;
+	sim->vnet.agenda.now_ns = SIM_START_NS;
 	for (; sim->nr_jobs < t->nr_jobs; sim->nr_jobs++)
 		if (local_job_open(&sim->jobs[sim->nr_jobs], t, &t->job[sim->nr_jobs], sim_clock))
 			return -1;
@@ -76,7 +76,7 @@ static void sim_close(struct sim *sim)
 		sim_ranks_close(sim);
 	for (unsigned int i = 0; i < sim->nr_jobs; i++)
 		local_job_close(&sim->jobs[i]);
-	world_free(&sim->world);
+	vnet_free(&sim->vnet);
 	free(sim->jobs);
 	free(sim->ranks);
 	free(sim->switches);
@@ -107,13 +107,13 @@ static int sim_run(struct sim *sim)
 					    : AGENDA_NEVER;
 
 	while (sim->nr_ended < sim->nr_ranks) {
-		if (sim->world.agenda.now_ns > end_ns) {
+		if (sim->vnet.agenda.now_ns > end_ns) {
 			say_error(
 				"%u of %u ranks still run after %.9g s of virtual time (--timeout)",
 				sim->nr_ranks - sim->nr_ended, sim->nr_ranks, limit_s);
 			return EXIT_TIMEOUT;
 		}
-		if (!world_step(&sim->world)) {
+		if (!vnet_step(&sim->vnet)) {
 			sim_stuck(sim);
 			return 1;
 		}
@@ -148,7 +148,7 @@ int sim_main(const struct topology *t, const struct sim_options *options)
 	sim_now = sim;
 	venue = (struct venue){
 		.clock = sim_clock,
-		.random = sim_random,
+		.random = sim_chance,
 		.pause = sim_pause,
 		.transport = &sim_transport,
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A run in virtual time: tally-perf's ranks and tally-switch's machines, as they are, over the lines of a world. */
+/* A run in virtual time: the ranks of tally-perf and the machines of tally-switch, as they are, over simulated links. */
 #ifndef TOPOLOGIES_SIM_H
 #define TOPOLOGIES_SIM_H
 
@@ -10,7 +10,7 @@
 #include "topologies/fiber.h"
 #include "topologies/local.h"
 #include "topologies/topology.h"
-#include "topologies/world.h"
+#include "topologies/vnet.h"
 
 /* Nobody is served in the first 2 ms of a switch. */
 #define SIM_BOOT_NS UINT64_C(3000000)
@@ -26,7 +26,7 @@ struct sim_result {
 };
 
 struct sim_options {
-	struct world_options links;
+	struct vnet_options links;
 	double timeout_s;	   /* virtual; 0: none */
 	struct sim_result *result; /* NULL: not wanted */
 };
@@ -58,7 +58,7 @@ struct sim_rank {
 struct sim {
 	const struct sim_options *options;
 	const struct topology *topology;
-	struct world world;
+	struct vnet vnet;
 	struct local local;
 	struct sim_switch *switches; /* as in local */
 	struct local_job *jobs;
@@ -75,7 +75,7 @@ struct sim {
 extern struct sim *sim_now;
 
 uint64_t sim_clock(void);
-int sim_random(void *to, size_t len);
+int sim_chance(void *to, size_t len);
 /* A rank has joined. */
 void sim_rank_opened(struct sim *sim);
 

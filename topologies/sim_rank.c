@@ -32,14 +32,14 @@ static struct sim_transport *transport_of(struct transport *transport)
 /* Of the rank that runs: until at_ns, or until something comes for it. */
 static void rank_wait(struct sim_rank *rank, uint64_t at_ns)
 {
-	agenda_set(&rank->sim->world.agenda, &rank->actor.event, at_ns);
+	agenda_set(&rank->sim->vnet.agenda, &rank->actor.event, at_ns);
 	fiber_yield(rank->fiber);
-	agenda_clear(&rank->sim->world.agenda, &rank->actor.event);
+	agenda_clear(&rank->sim->vnet.agenda, &rank->actor.event);
 }
 
 static uint64_t time_after(uint64_t ns)
 {
-	const uint64_t now_ns = sim_now->world.agenda.now_ns;
+	const uint64_t now_ns = sim_now->vnet.agenda.now_ns;
 
 	return ns < AGENDA_NEVER - now_ns ? now_ns + ns : AGENDA_NEVER;
 }
@@ -48,7 +48,7 @@ void sim_pause(uint64_t ns)
 {
 	const uint64_t at_ns = time_after(ns);
 
-	while (sim_now->world.agenda.now_ns < at_ns)
+	while (sim_now->vnet.agenda.now_ns < at_ns)
 		rank_wait(sim_now->current, at_ns);
 }
 
@@ -155,7 +155,7 @@ static void transport_close(struct transport *transport)
 	struct sim_transport *t = transport_of(transport);
 	struct transport_pkt pkts[TRANSPORT_BURST];
 
-	world_detach(&t->rank->sim->world, t->rank->node, transport->port);
+	vnet_detach(&t->rank->sim->vnet, t->rank->node, transport->port);
 	do
 		transport_release(transport);
 	while (transport_recv(transport, pkts, TRANSPORT_BURST));
@@ -168,7 +168,7 @@ static int transport_open(struct transport **out, const struct transport_params 
 			  struct transport_error *error)
 {
 	struct sim_rank *rank = sim_now->current;
-	struct world *world = &rank->sim->world;
+	struct vnet *vnet = &rank->sim->vnet;
 	struct sim_transport *t = calloc(1, sizeof(*t));
 	unsigned int p;
 
@@ -180,10 +180,10 @@ static int transport_open(struct transport **out, const struct transport_params 
 		return -ENOMEM;
 	}
 	t->base.ops = &sim_transport;
-	t->base.port = world_attach(world, rank->node, &rank->actor);
+	t->base.port = vnet_attach(vnet, rank->node, &rank->actor);
 	t->rank = rank;
-	t->up = world->host[rank->node].up;
-	t->payload = local_payload(local_host_end(world->topology, rank->node).link);
+	t->up = vnet->host[rank->node].up;
+	t->payload = local_payload(local_host_end(vnet->topology, rank->node).link);
 	p = (t->payload - WIRE_HEADER - params->trailer) / WIRE_P_MIN * WIRE_P_MIN;
 	t->base.p = (uint16_t)(p < WIRE_P_MAX ? p : WIRE_P_MAX);
 	snprintf(t->base.text, sizeof(t->base.text), "virtual time");
@@ -235,10 +235,10 @@ static void rank_main(void *context)
 	struct sim *sim = rank->sim;
 
 	if (local_rank_open(&rank->rank) == 0) {
-		rank->opened_ns = sim->world.agenda.now_ns;
+		rank->opened_ns = sim->vnet.agenda.now_ns;
 		sim_rank_opened(sim);
 		local_rank_work(&rank->rank);
-		rank->done_ns = sim->end_ns = sim->world.agenda.now_ns;
+		rank->done_ns = sim->end_ns = sim->vnet.agenda.now_ns;
 		sim->nr_done++;
 		local_rank_close(&rank->rank);
 	}
@@ -268,7 +268,7 @@ int sim_ranks_open(struct sim *sim)
 		for (unsigned int k = 0; k < t->job[j].ranks.nr; k++, nr++) {
 			struct sim_rank *rank = &sim->ranks[nr];
 
-			actor_init(&rank->actor, &sim->world);
+			actor_init(&rank->actor, &sim->vnet);
 			rank->actor.receive = rank_receive;
 			rank->actor.run = rank_run;
 			rank->sim = sim;
@@ -280,8 +280,8 @@ int sim_ranks_open(struct sim *sim)
 			if (!rank->fiber)
 				return say_error("no memory for the stacks of %u ranks",
 						 sim->nr_ranks);
-			agenda_set(&sim->world.agenda, &rank->actor.event,
-				   sim->world.agenda.now_ns + SIM_BOOT_NS);
+			agenda_set(&sim->vnet.agenda, &rank->actor.event,
+				   sim->vnet.agenda.now_ns + SIM_BOOT_NS);
 		}
 	return 0;
 }

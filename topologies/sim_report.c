@@ -137,7 +137,7 @@ static void links_report(struct sim *sim)
 		for (int side = 0; side < 2; side++)
 			line_add(&sum[link_kind(t, t->link[i].end[side].node,
 						t->link[i].end[1 - side].node)],
-				 &sim->world.link[i].way[side], seconds);
+				 &sim->vnet.link[i].way[side], seconds);
 	printf("\n%-15s  number  %% used: least    mean    most       packets    megabytes  "
 	       "dropped  deepest queue\n",
 	       "links");
@@ -160,12 +160,12 @@ static void cost_note(const struct sim *sim)
 
 	for (unsigned int i = 0; i < sim->topology->nr_links; i++)
 		for (int side = 0; side < 2; side++)
-			packets += sim->world.link[i].way[side].stats.packets;
+			packets += sim->vnet.link[i].way[side].stats.packets;
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
 	seconds = (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9;
 	say_note("%" PRIu64 " packets in %.2f s of CPU time, %.0f a second; %" PRIu64
 		 " packets at the same time at most",
-		 packets, seconds, (double)packets / seconds, sim->world.pool.nr_made);
+		 packets, seconds, (double)packets / seconds, sim->vnet.pool.nr_made);
 }
 
 static void result_fill(const struct sim *sim, struct sim_result *result)

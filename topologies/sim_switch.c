@@ -11,7 +11,7 @@
 static void packet_release(struct pool *pool, struct pkt *pkt)
 {
 	(void)pool;
-	packet_put(&sim_now->world.pool, pkt->buf);
+	packet_put(&sim_now->vnet.pool, pkt->buf);
 }
 
 static unsigned port_rx(struct port *port, struct pkt *pkts, unsigned max)
@@ -26,7 +26,7 @@ static unsigned port_rx(struct port *port, struct pkt *pkts, unsigned max)
 		pkts[nr++] = (struct pkt){
 			.data = packet->data,
 			.len = packet->len,
-			.cap = sim_now->world.pool.room,
+			.cap = sim_now->vnet.pool.room,
 			.flow = { .ip = packet->ip, .udp_port = packet->from, .port = port->index },
 			.buf = packet,
 			.pool = &sim_now->in_switch,
@@ -75,7 +75,7 @@ static void port_close(struct port *port)
 		struct packet *packet = p->first;
 
 		p->first = packet->next;
-		packet_put(&sim_now->world.pool, packet);
+		packet_put(&sim_now->vnet.pool, packet);
 	}
 }
 
@@ -106,7 +106,7 @@ static void switch_run(struct actor *actor)
 	struct lcore *lcore = &sw->sw->node.lcore;
 	const uint64_t due_ns = lcore_turn(lcore);
 
-	agenda_set(&actor->world->agenda, &actor->event, due_ns);
+	agenda_set(&actor->vnet->agenda, &actor->event, due_ns);
 	/* A round takes a burst of each port. */
 	for (unsigned i = 0; i < lcore->nr_ports; i++)
 		if (sw->port[i].first)
@@ -126,17 +126,17 @@ static int switch_plug(void *context, struct local_switch *local, unsigned int p
 	if (!sw->port)
 		return say_error("not enough memory");
 	sw->port[port] = (struct sim_port){
-		.out = world_line(&sim->world, end->index, local->index),
+		.out = vnet_line(&sim->vnet, end->index, local->index),
 		.payload = local_payload(end->link),
 	};
-	world_line(&sim->world, end->index, peer)->port = port;
+	vnet_line(&sim->vnet, end->index, peer)->port = port;
 	p->priv = &sw->port[port];
 	snprintf(p->driver, sizeof(p->driver), "virtual time");
 	sw->sw = local;
-	actor_init(&sw->actor, &sim->world);
+	actor_init(&sw->actor, &sim->vnet);
 	sw->actor.receive = switch_receive;
 	sw->actor.run = switch_run;
-	sim->world.at_switch[local->index] = &sw->actor;
+	sim->vnet.at_switch[local->index] = &sw->actor;
 	return 0;
 }
 
@@ -148,7 +148,7 @@ int sim_switches_open(struct sim *sim)
 		.context = sim,
 		.clock = sim_clock,
 		.wall_ms = SIM_WALL_MS,
-		.random = sim_random,
+		.random = sim_chance,
 		.lines = true,
 	};
 

@@ -84,9 +84,9 @@ struct arguments {
 	double loss, dup, reorder; /* < 0: not given */
 	bool seed_given, udp, inproc, verbose, help, version;
 	uint64_t seed, mtu, timeout;
-	struct world_options links; /* of sim */
-	struct sim_seeds seeds;	    /* likewise; repeat: NULL, one seed */
-	char again[1024];	    /* the command line without --seeds */
+	struct vnet_options links; /* of sim */
+	struct sim_seeds seeds;	   /* likewise; repeat: NULL, one seed */
+	char again[1024];	   /* the command line without --seeds */
 };
 
 static int value_bad(const char *name, const char *value, const char *expectation)

@@ -84,7 +84,7 @@ struct perf_summary {
 	bool hash_equal;
 	uint32_t hash_other; /* the lowest rank whose hash differs from rank 0's */
 	double max_part, max_share;
-	uint64_t retransmits; /* of all ranks, since the job was joined; so are the next two */
+	uint64_t retransmits;	 /* of all ranks, since the job was joined; so are the next two */
 	uint64_t first, results; /* chunks sent for the first time, results taken */
 	double rtt_us;
 	double cpu_ns_per_byte;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A topology in virtual time: lines, and who is at their ends.
-#include "topologies/world.h"
+#include "topologies/vnet.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -12,14 +12,14 @@
 #include "topologies/say.h"
 
 enum {
-	WORLD_QUEUE = 1024, /* packets that wait at a switch, where the file gives no rate */
-	WORLD_QUEUE_RATE = IMPAIR_QUEUE, /* where it does: as of a switch that limits the rate */
-	WORLD_LINK_EVENTS = 2,
+	VNET_QUEUE = 1024, /* packets that wait at a switch, where the file gives no rate */
+	VNET_QUEUE_RATE = IMPAIR_QUEUE, /* where it does: as of a switch that limits the rate */
+	VNET_LINK_EVENTS = 2,
 };
 
-uint64_t world_random(struct world *world)
+uint64_t vnet_random(struct vnet *vnet)
 {
-	uint64_t z = world->rng += UINT64_C(0x9e3779b97f4a7c15); // SplitMix64
+	uint64_t z = vnet->rng += UINT64_C(0x9e3779b97f4a7c15); // SplitMix64
 
 	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
 	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
@@ -28,17 +28,17 @@ uint64_t world_random(struct world *world)
 
 void actor_ready(struct actor *actor)
 {
-	struct world *world = actor->world;
+	struct vnet *vnet = actor->vnet;
 
 	if (actor->ready)
 		return;
 	actor->ready = true;
 	actor->next = NULL;
-	if (world->last)
-		world->last->next = actor;
+	if (vnet->last)
+		vnet->last->next = actor;
 	else
-		world->first = actor;
-	world->last = actor;
+		vnet->first = actor;
+	vnet->last = actor;
 }
 
 static void actor_fire(struct event *event)
@@ -46,10 +46,10 @@ static void actor_fire(struct event *event)
 	actor_ready((struct actor *)((char *)event - offsetof(struct actor, event)));
 }
 
-void actor_init(struct actor *actor, struct world *world)
+void actor_init(struct actor *actor, struct vnet *vnet)
 {
 	actor->event = (struct event){ .fire = actor_fire };
-	actor->world = world;
+	actor->vnet = vnet;
 	actor->ready = false;
 }
 
@@ -65,8 +65,8 @@ static void deliver_switch(struct line *line, struct packet *packet)
 
 static void deliver_host(struct line *line, struct packet *packet)
 {
-	struct world_host *host = line->to;
-	const unsigned int i = packet->to - (unsigned int)WORLD_FROM;
+	struct vnet_host *host = line->to;
+	const unsigned int i = packet->to - (unsigned int)VNET_FROM;
 
 	if (i < host->nr && host->actor[i]) {
 		host->actor[i]->receive(host->actor[i], 0, packet);
@@ -84,7 +84,7 @@ static void queue_set(struct line *line, const struct topology_link *link)
 	struct port_error err;
 	char item[128];
 
-	line->queue = link->rate_bps ? WORLD_QUEUE_RATE : WORLD_QUEUE;
+	line->queue = link->rate_bps ? VNET_QUEUE_RATE : VNET_QUEUE;
 	if (!text)
 		return;
 	snprintf(item, sizeof(item), "0:queue=%s", text);
@@ -95,13 +95,13 @@ static void queue_set(struct line *line, const struct topology_link *link)
 }
 
 /* side: the end that sends. */
-static void line_make(struct world *world, const struct world_options *options, unsigned int i,
+static void line_make(struct vnet *vnet, const struct vnet_options *options, unsigned int i,
 		      int side)
 {
-	const struct topology *t = world->topology;
+	const struct topology *t = vnet->topology;
 	const struct topology_link *link = &t->link[i];
 	const unsigned int from = link->end[side].node, to = link->end[1 - side].node;
-	struct line *line = &world->link[i].way[side];
+	struct line *line = &vnet->link[i].way[side];
 
 	line->rate = link->rate_bps ? link->rate_bps : options->rate;
 	line->delay_ns = link->delay_given ? link->delay_ns : options->delay_ns;
@@ -110,54 +110,54 @@ static void line_make(struct world *world, const struct world_options *options, 
 		queue_set(line, link); // a host looks before it sends
 	if (t->node[to].is_switch) {
 		line->deliver = deliver_switch;
-		line->to = &world->at_switch[to];
+		line->to = &vnet->at_switch[to];
 	} else {
 		line->deliver = deliver_host;
-		line->to = &world->host[to];
+		line->to = &vnet->host[to];
 	}
-	line_init(line, &world->agenda, &world->pool);
+	line_init(line, &vnet->agenda, &vnet->pool);
 	if (!t->node[from].is_switch && link->end[side].port == 0)
-		world->host[from].up = line;
+		vnet->host[from].up = line;
 }
 
-int world_open(struct world *world, const struct topology *t, const struct world_options *options,
-	       uint32_t events)
+int vnet_open(struct vnet *vnet, const struct topology *t, const struct vnet_options *options,
+	      uint32_t events)
 {
-	*world = (struct world){ .topology = t, .rng = t->seed_given ? t->seed : 1 };
+	*vnet = (struct vnet){ .topology = t, .rng = t->seed_given ? t->seed : 1 };
 	for (unsigned int i = 0; i < t->nr_links; i++)
-		if (world->pool.room < local_payload(&t->link[i]))
-			world->pool.room = local_payload(&t->link[i]);
-	world->link = calloc(t->nr_links, sizeof(*world->link));
-	world->host = calloc(t->nr_nodes, sizeof(*world->host));
-	world->at_switch = calloc(t->nr_nodes, sizeof(*world->at_switch));
-	if (!world->link || !world->host || !world->at_switch ||
-	    agenda_init(&world->agenda, events + WORLD_LINK_EVENTS * t->nr_links))
+		if (vnet->pool.room < local_payload(&t->link[i]))
+			vnet->pool.room = local_payload(&t->link[i]);
+	vnet->link = calloc(t->nr_links, sizeof(*vnet->link));
+	vnet->host = calloc(t->nr_nodes, sizeof(*vnet->host));
+	vnet->at_switch = calloc(t->nr_nodes, sizeof(*vnet->at_switch));
+	if (!vnet->link || !vnet->host || !vnet->at_switch ||
+	    agenda_init(&vnet->agenda, events + VNET_LINK_EVENTS * t->nr_links))
 		return say_error("not enough memory");
 	for (unsigned int i = 0; i < t->nr_links; i++)
 		for (int side = 0; side < 2; side++)
-			line_make(world, options, i, side);
+			line_make(vnet, options, i, side);
 	return 0;
 }
 
-void world_free(struct world *world)
+void vnet_free(struct vnet *vnet)
 {
-	for (unsigned int i = 0; world->link && world->agenda.heap && i < world->topology->nr_links;
+	for (unsigned int i = 0; vnet->link && vnet->agenda.heap && i < vnet->topology->nr_links;
 	     i++)
 		for (int side = 0; side < 2; side++)
-			line_empty(&world->link[i].way[side]);
-	for (unsigned int i = 0; world->host && i < world->topology->nr_nodes; i++)
-		free(world->host[i].actor);
-	packet_pool_free(&world->pool);
-	agenda_free(&world->agenda);
-	free(world->link);
-	free(world->host);
-	free(world->at_switch);
-	*world = (struct world){ .link = NULL };
+			line_empty(&vnet->link[i].way[side]);
+	for (unsigned int i = 0; vnet->host && i < vnet->topology->nr_nodes; i++)
+		free(vnet->host[i].actor);
+	packet_pool_free(&vnet->pool);
+	agenda_free(&vnet->agenda);
+	free(vnet->link);
+	free(vnet->host);
+	free(vnet->at_switch);
+	*vnet = (struct vnet){ .link = NULL };
 }
 
-uint16_t world_attach(struct world *world, unsigned int node, struct actor *actor)
+uint16_t vnet_attach(struct vnet *vnet, unsigned int node, struct actor *actor)
 {
-	struct world_host *host = &world->host[node];
+	struct vnet_host *host = &vnet->host[node];
 	struct actor **more;
 	unsigned int i = 0;
 
@@ -165,31 +165,31 @@ uint16_t world_attach(struct world *world, unsigned int node, struct actor *acto
 		i++;
 	if (i == host->nr) {
 		more = realloc(host->actor, (host->nr + 1) * sizeof(*more));
-		if (!more || WORLD_FROM + i >= WORLD_PORTS)
+		if (!more || VNET_FROM + i >= VNET_PORTS)
 			return 0;
 		host->actor = more;
 		host->nr++;
 	}
 	host->actor[i] = actor;
-	return (uint16_t)(WORLD_FROM + i);
+	return (uint16_t)(VNET_FROM + i);
 }
 
-void world_detach(struct world *world, unsigned int node, uint16_t port)
+void vnet_detach(struct vnet *vnet, unsigned int node, uint16_t port)
 {
-	world->host[node].actor[port - WORLD_FROM] = NULL;
+	vnet->host[node].actor[port - VNET_FROM] = NULL;
 }
 
-struct line *world_line(struct world *world, unsigned int link, unsigned int node)
+struct line *vnet_line(struct vnet *vnet, unsigned int link, unsigned int node)
 {
-	const struct topology_link *l = &world->topology->link[link];
+	const struct topology_link *l = &vnet->topology->link[link];
 
-	return &world->link[link].way[l->end[0].node == node ? 0 : 1];
+	return &vnet->link[link].way[l->end[0].node == node ? 0 : 1];
 }
 
-bool world_step(struct world *world)
+bool vnet_step(struct vnet *vnet)
 {
-	struct agenda *agenda = &world->agenda;
-	struct actor *actor = world->first;
+	struct agenda *agenda = &vnet->agenda;
+	struct actor *actor = vnet->first;
 
 	/* First all that comes now, then those who have got it. */
 	if (agenda_next(agenda) == agenda->now_ns || (!actor && agenda->nr)) {
@@ -198,9 +198,9 @@ bool world_step(struct world *world)
 	}
 	if (!actor)
 		return false;
-	world->first = actor->next;
-	if (!world->first)
-		world->last = NULL;
+	vnet->first = actor->next;
+	if (!vnet->first)
+		vnet->last = NULL;
 	actor->ready = false;
 	actor->run(actor);
 	return true;
