@@ -33,7 +33,7 @@ struct fiber {
 	size_t bytes, page;
 	bool started, ended;
 	jmp_buf inside, outside;
-	ucontext_t first, back;
+	ucontext_t first;
 	/* What a sanitizer keeps of each stack. */
 	void *asan_inside, *asan_outside;
 	const void *outside_stack;
@@ -182,7 +182,7 @@ __attribute__((noinline)) static void fiber_switch_in(struct fiber *volatile fib
 		_longjmp(fiber->inside, 1);
 	fiber->started = true;
 	fiber_starting = fiber;
-	swapcontext(&fiber->back, &fiber->first);
+	(void)setcontext(&fiber->first); /* comes back by longjmp */
 }
 
 bool fiber_resume(struct fiber *fiber)
