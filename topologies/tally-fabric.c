@@ -38,6 +38,7 @@ enum {
 
 static const char help[] =
 	"usage: tally-fabric run FILE [OPTION]... make the network of FILE and run its jobs there\n"
+	"       tally-fabric sim FILE [OPTION]... run its jobs in virtual time, in one process\n"
 	"       tally-fabric check FILE           only read FILE and say what is wrong with it\n"
 	"       tally-fabric shell FILE HOST [-- COMMAND [ARG]...]\n"
 	"                                         make the network, start the switches, and give a\n"
@@ -54,7 +55,11 @@ static const char help[] =
 	"  --driver af_packet   a switch has a packet port per link (default)\n"
 	"  --driver udp         a switch has one UDP socket; offloads stay on\n"
 	"  --timeout S          end the ranks, or the shell, after S seconds (default: 400 s after a\n"
-	"                       failure; a shell never)\n"
+	"                       failure; a shell never); sim: seconds of virtual time\n"
+	"  --fabric inproc      run: a thread for each rank and switch instead of a network\n"
+	"  --link-rate R        sim: of links without a rate of their own (100G)\n"
+	"  --link-delay T       sim: of links without a delay of their own (1us)\n"
+	"  --seeds A..B         sim: once with each of these seeds, on all CPUs, and a summary\n"
 	"  -v, --verbose        show the steps, and what all ranks and switches print\n"
 	"  -h, --help           this text\n"
 	"  -V, --version        the version\n"
@@ -83,6 +88,7 @@ static const struct option options[] = {
 struct arguments {
 	double loss, dup, reorder; /* < 0: not given */
 	bool seed_given, udp, inproc, verbose, help, version;
+	const char *of_sim, *of_run; /* an option given that only this command has; NULL: none */
 	uint64_t seed, mtu, timeout;
 	struct vnet_options links; /* of sim */
 	struct sim_seeds seeds;	   /* likewise; repeat: NULL, one seed */
@@ -131,22 +137,26 @@ static int argument_take(struct arguments *a, int c)
 			return value_bad("driver", optarg, "af_packet or udp");
 		return 0;
 	case OPTION_SEEDS:
+		a->of_sim = "seeds";
 		a->seeds.repeat = a->again;
 		if (sim_seeds_parse(&a->seeds, optarg))
 			return value_bad("seeds", optarg,
 					 "a range such as 1..100, of up to a million");
 		return 0;
 	case OPTION_FABRIC:
+		a->of_run = "fabric";
 		a->inproc = strcmp(optarg, "inproc") == 0;
 		if (!a->inproc && strcmp(optarg, "netns") != 0)
 			return value_bad("fabric", optarg, "netns or inproc");
 		return 0;
 	case OPTION_LINK_RATE:
+		a->of_sim = "link-rate";
 		if (faults_parse_rate(optarg, &a->links.rate) || !a->links.rate)
 			return value_bad("link-rate", optarg,
 					 "bits a second such as 100G or 25Gbit");
 		return 0;
 	case OPTION_LINK_DELAY:
+		a->of_sim = "link-delay";
 		if (faults_parse_time(optarg, &a->links.delay_ns))
 			return value_bad("link-delay", optarg, "a time such as 1us or 500ns");
 		return 0;
@@ -301,6 +311,13 @@ static int command_main(int argc, char **argv, const struct arguments *a)
 		say_error("expected run, sim, check or shell, not '%s' (see --help)", command);
 		return EXIT_USAGE;
 	}
+	if ((a->of_sim && strcmp(command, "sim") != 0) ||
+	    (a->of_run && strcmp(command, "run") != 0)) {
+		say_error("--%s is an option of tally-fabric %s, not of %s",
+			  a->of_sim && strcmp(command, "sim") != 0 ? a->of_sim : a->of_run,
+			  a->of_sim && strcmp(command, "sim") != 0 ? "sim" : "run", command);
+		return EXIT_USAGE;
+	}
 	if (argc < 2 + shell || (!shell && argc > 2)) {
 		say_error("expected %s after %s (see --help)",
 			  shell ? "a FILE and a HOST" : "one FILE", command);
@@ -311,7 +328,7 @@ static int command_main(int argc, char **argv, const struct arguments *a)
 		return EXIT_USAGE;
 	if (strcmp(command, "check") == 0)
 		rc = check_main(t);
-	else if (strcmp(command, "sim") == 0 || (a->inproc && !shell))
+	else if (strcmp(command, "sim") == 0 || a->inproc)
 		rc = local_main(t, a, strcmp(command, "sim") == 0);
 	else
 		rc = fabric_main(t, a, shell ? argv + 2 : NULL);
