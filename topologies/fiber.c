@@ -33,12 +33,12 @@ struct fiber {
 	size_t bytes, page;
 	bool started, ended;
 	jmp_buf inside, outside;
-	ucontext_t first;
+	ucontext_t first, back;
 	/* What a sanitizer keeps of each stack. */
 	void *asan_inside, *asan_outside;
 	const void *outside_stack;
 	size_t outside_bytes;
-	void *tsan_inside, *tsan_outside;
+	void *tsan_inside, *tsan_outside; /* with ThreadSanitizer */
 };
 
 /* A sanitizer has to know which stack is used. */
@@ -91,18 +91,28 @@ static void fiber_asan_free(struct fiber *fiber)
 }
 #endif
 
+static _Thread_local struct fiber *fiber_starting;
+
+/*
+ * Switching is apart, so that no variable lives in a frame that is come back to.  ThreadSanitizer follows no jump
+ * to another stack: it is told, right before a switch of contexts.
+ */
 #ifdef FIBER_TSAN
 #include <sanitizer/tsan_interface.h>
-static void fiber_tsan_enter(struct fiber *fiber)
+#define FIBER_SWITCH __attribute__((noinline, no_sanitize("thread"))) static
+FIBER_SWITCH void fiber_switch_in(struct fiber *fiber)
 {
 	if (!fiber->tsan_inside)
 		fiber->tsan_inside = __tsan_create_fiber(0);
+	fiber_starting = fiber;
 	fiber->tsan_outside = __tsan_get_current_fiber();
 	__tsan_switch_to_fiber(fiber->tsan_inside, 0);
+	swapcontext(&fiber->back, &fiber->first);
 }
-static void fiber_tsan_leave(struct fiber *fiber)
+FIBER_SWITCH void fiber_switch_out(struct fiber *fiber)
 {
 	__tsan_switch_to_fiber(fiber->tsan_outside, 0);
+	swapcontext(&fiber->first, &fiber->back);
 }
 static void fiber_tsan_free(struct fiber *fiber)
 {
@@ -110,13 +120,21 @@ static void fiber_tsan_free(struct fiber *fiber)
 		__tsan_destroy_fiber(fiber->tsan_inside);
 }
 #else
-static void fiber_tsan_enter(struct fiber *fiber)
+#define FIBER_SWITCH __attribute__((noinline)) static
+FIBER_SWITCH void fiber_switch_in(struct fiber *volatile fiber)
 {
-	(void)fiber;
+	if (_setjmp(fiber->outside))
+		return;
+	if (fiber->started)
+		_longjmp(fiber->inside, 1);
+	fiber->started = true;
+	fiber_starting = fiber;
+	(void)setcontext(&fiber->first); /* comes back by longjmp */
 }
-static void fiber_tsan_leave(struct fiber *fiber)
+FIBER_SWITCH void fiber_switch_out(struct fiber *volatile fiber)
 {
-	(void)fiber;
+	if (!_setjmp(fiber->inside))
+		_longjmp(fiber->outside, 1);
 }
 static void fiber_tsan_free(struct fiber *fiber)
 {
@@ -124,21 +142,18 @@ static void fiber_tsan_free(struct fiber *fiber)
 }
 #endif
 
-static _Thread_local struct fiber *fiber_starting;
-
-static void fiber_main(void)
+FIBER_SWITCH void fiber_main(void)
 {
 	struct fiber *fiber = fiber_starting;
 
 	fiber_asan_entered(fiber);
 	fiber->entry(fiber->context);
 	fiber->ended = true;
-	fiber_tsan_leave(fiber);
 	fiber_asan_leave(fiber);
-	_longjmp(fiber->outside, 1);
+	fiber_switch_out(fiber);
 }
 
-__attribute__((noinline)) static int fiber_frame(struct fiber *volatile fiber)
+FIBER_SWITCH int fiber_frame(struct fiber *volatile fiber)
 {
 	if (getcontext(&fiber->first))
 		return -1;
@@ -173,36 +188,16 @@ struct fiber *fiber_new(void (*entry)(void *context), void *context)
 	return fiber;
 }
 
-/* Apart, so that no variable lives in the frame that longjmp comes back to. */
-__attribute__((noinline)) static void fiber_switch_in(struct fiber *volatile fiber)
-{
-	if (_setjmp(fiber->outside))
-		return;
-	if (fiber->started)
-		_longjmp(fiber->inside, 1);
-	fiber->started = true;
-	fiber_starting = fiber;
-	(void)setcontext(&fiber->first); /* comes back by longjmp */
-}
-
 bool fiber_resume(struct fiber *fiber)
 {
 	fiber_asan_enter(fiber);
-	fiber_tsan_enter(fiber);
 	fiber_switch_in(fiber);
 	fiber_asan_left(fiber);
 	return !fiber->ended;
 }
 
-__attribute__((noinline)) static void fiber_switch_out(struct fiber *volatile fiber)
-{
-	if (!_setjmp(fiber->inside))
-		_longjmp(fiber->outside, 1);
-}
-
 void fiber_yield(struct fiber *fiber)
 {
-	fiber_tsan_leave(fiber);
 	fiber_asan_leave(fiber);
 	fiber_switch_out(fiber);
 	fiber_asan_entered(fiber);
