@@ -85,9 +85,12 @@ struct local_rank {
 	char why[512];
 };
 
-/* clock: as of struct perf_options.  0, or -1 after saying what is wrong. */
+/*
+ * clock: as of struct perf_options.  live: its table may go to stdout at once, as no other job's does.  0, or -1 after
+ * saying what is wrong.
+ */
 int local_job_open(struct local_job *job, const struct topology *t, const struct topology_job *of,
-		   uint64_t (*clock)(void));
+		   uint64_t (*clock)(void), bool live);
 /* What its rank 0 has said, unless it is on stdout already. */
 void local_job_print(struct local_job *job);
 void local_job_close(struct local_job *job);

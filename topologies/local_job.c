@@ -30,13 +30,14 @@ static int job_options(struct local_job *job)
 }
 
 int local_job_open(struct local_job *job, const struct topology *t, const struct topology_job *of,
-		   uint64_t (*clock)(void))
+		   uint64_t (*clock)(void), bool live)
 {
 	*job = (struct local_job){ .topology = t, .job = of };
 	if (job_options(job))
 		return -1;
 	/* Tables of several jobs do not mix. */
-	job->out = t->nr_jobs > 1 ? open_memstream(&job->text, &job->text_len) : stdout;
+	live = live && t->nr_jobs == 1;
+	job->out = live ? stdout : open_memstream(&job->text, &job->text_len);
 	if (!job->out)
 		return say_error("not enough memory");
 	job->options.out = job->out;
@@ -49,7 +50,8 @@ void local_job_print(struct local_job *job)
 	if (job->out == stdout)
 		return;
 	fflush(job->out);
-	printf("\njob %s:\n", job->job->name);
+	if (job->topology->nr_jobs > 1)
+		printf("\njob %s:\n", job->job->name);
 	fwrite(job->text, 1, job->text_len, stdout);
 }
 

@@ -7,13 +7,17 @@
 #include <string.h>
 
 #include "host/venue.h"
+#include "topologies/program.h"
 #include "topologies/say.h"
 
 enum {
 	SIM_READS = 100000000, /* of the clock, by a rank that never waits */
 	SIM_STUCK = 8,	       /* ranks that are named */
+	SIM_LOOK = 16384,      /* steps between looks at the real clock */
 	EXIT_TIMEOUT = 124,
 };
+
+static const double progress_s = 0.5;
 
 struct sim *sim_now;
 
@@ -51,6 +55,7 @@ void sim_rank_opened(struct sim *sim)
 static int sim_open(struct sim *sim, const struct topology *t, const struct sim_options *options)
 {
 	sim->options = options;
+	screen_init(&sim->screen);
 	sim->topology = t;
 	for (unsigned int i = 0; i < t->nr_jobs; i++)
 		sim->nr_ranks += t->job[i].ranks.nr;
@@ -63,7 +68,8 @@ static int sim_open(struct sim *sim, const struct topology *t, const struct sim_
 		return -1;
 	sim->vnet.agenda.now_ns = SIM_START_NS;
 	for (; sim->nr_jobs < t->nr_jobs; sim->nr_jobs++)
-		if (local_job_open(&sim->jobs[sim->nr_jobs], t, &t->job[sim->nr_jobs], sim_clock))
+		if (local_job_open(&sim->jobs[sim->nr_jobs], t, &t->job[sim->nr_jobs], sim_clock,
+				   !sim->screen.progress))
 			return -1;
 	return sim_switches_open(sim) || sim_ranks_open(sim) ? -1 : 0;
 }
@@ -99,6 +105,20 @@ static void sim_stuck(const struct sim *sim)
 	}
 }
 
+/* A line instead of the rows that come as they are done. */
+static void sim_progress(struct sim *sim)
+{
+	const double now = sim->screen.progress ? clock_s() : 0;
+	char text[128];
+
+	if (now < sim->say_s + progress_s)
+		return;
+	sim->say_s = now;
+	snprintf(text, sizeof(text), "%u of %u ranks done, %.6f s of virtual time", sim->nr_done,
+		 sim->nr_ranks, (double)(sim->vnet.agenda.now_ns - SIM_START_NS) / 1e9);
+	screen_progress(&sim->screen, text);
+}
+
 /* The exit code if it did not come to the end of all ranks, 0 if it did. */
 static int sim_run(struct sim *sim)
 {
@@ -106,7 +126,9 @@ static int sim_run(struct sim *sim)
 	const uint64_t end_ns = limit_s > 0 ? SIM_START_NS + (uint64_t)(limit_s * 1e9)
 					    : AGENDA_NEVER;
 
-	while (sim->nr_ended < sim->nr_ranks) {
+	for (uint64_t i = 0; sim->nr_ended < sim->nr_ranks; i++) {
+		if (i % SIM_LOOK == 0)
+			sim_progress(sim);
 		if (sim->vnet.agenda.now_ns > end_ns) {
 			say_error(
 				"%u of %u ranks still run after %.9g s of virtual time (--timeout)",
@@ -118,6 +140,7 @@ static int sim_run(struct sim *sim)
 			return 1;
 		}
 	}
+	screen_clear(&sim->screen);
 	return 0;
 }
 

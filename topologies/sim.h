@@ -9,6 +9,7 @@
 #include "host/transport/transport.h"
 #include "topologies/fiber.h"
 #include "topologies/local.h"
+#include "topologies/screen.h"
 #include "topologies/topology.h"
 #include "topologies/vnet.h"
 
@@ -69,6 +70,8 @@ struct sim {
 	uint64_t nr_reads;	   /* of the clock, since time went on */
 	uint64_t begin_ns, end_ns; /* the first rank had joined, the last was done */
 	struct pool in_switch;	   /* packets in the hands of switches */
+	struct screen screen;
+	double say_s; /* the last progress line */
 };
 
 /* The one there is: libtally's venue has no context. */

@@ -279,7 +279,7 @@ static int threads_open(struct threads *th, const struct topology *t)
 	for (; th->nr_jobs < t->nr_jobs; th->nr_jobs++) {
 		const struct topology_job *j = &t->job[th->nr_jobs];
 
-		if (local_job_open(&th->jobs[th->nr_jobs], t, j, NULL))
+		if (local_job_open(&th->jobs[th->nr_jobs], t, j, NULL, true))
 			return -1;
 		for (unsigned int k = 0; k < j->ranks.nr; k++, nr++) {
 			struct threads_rank *rank = &th->ranks[nr];

@@ -184,7 +184,7 @@ static void local_job_open__options_are_those_of_the_command(void **state)
 	struct local_job job;
 
 	(void)state;
-	assert_int_equal(local_job_open(&job, t, &t->job[0], now), 0);
+	assert_int_equal(local_job_open(&job, t, &t->job[0], now, true), 0);
 	assert_int_equal(job.options.nr_counts, 2);
 	assert_int_equal(perf_options_count(&job.options, 1, TALLY_I32), 750);
 	assert_int_equal(job.options.dtypes[0], TALLY_I32);
