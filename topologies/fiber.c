@@ -45,6 +45,12 @@ struct fiber {
 #ifdef FIBER_ASAN
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
+#include <sanitizer/lsan_interface.h>
+/* What only a stack knows is not lost. */
+static void fiber_asan_new(struct fiber *fiber)
+{
+	__lsan_register_root_region((char *)fiber->map + fiber->page, fiber->bytes - fiber->page);
+}
 static void fiber_asan_enter(struct fiber *fiber)
 {
 	__sanitizer_start_switch_fiber(&fiber->asan_outside, (char *)fiber->map + fiber->page,
@@ -66,9 +72,14 @@ static void fiber_asan_left(struct fiber *fiber)
 }
 static void fiber_asan_free(struct fiber *fiber)
 {
+	__lsan_unregister_root_region((char *)fiber->map + fiber->page, fiber->bytes - fiber->page);
 	__asan_unpoison_memory_region(fiber->map, fiber->bytes);
 }
 #else
+static void fiber_asan_new(struct fiber *fiber)
+{
+	(void)fiber;
+}
 static void fiber_asan_enter(struct fiber *fiber)
 {
 	(void)fiber;
@@ -185,6 +196,7 @@ struct fiber *fiber_new(void (*entry)(void *context), void *context)
 		free(fiber);
 		return NULL;
 	}
+	fiber_asan_new(fiber);
 	return fiber;
 }
 

@@ -65,13 +65,14 @@ struct sim {
 	struct local_job *jobs;
 	unsigned int nr_jobs;
 	struct sim_rank *ranks;
-	unsigned int nr_ranks, nr_opened, nr_done, nr_ended;
+	unsigned int nr_ranks, nr_begun, nr_opened, nr_done, nr_ended;
 	struct sim_rank *current;  /* whose fiber runs */
 	uint64_t nr_reads;	   /* of the clock, since time went on */
 	uint64_t begin_ns, end_ns; /* the first rank had joined, the last was done */
 	struct pool in_switch;	   /* packets in the hands of switches */
 	struct screen screen;
-	double say_s; /* the last progress line */
+	double say_s;	  /* the last progress line */
+	struct sim *kept; /* another that ended in the middle */
 };
 
 /* The one there is: libtally's venue has no context. */

@@ -234,6 +234,7 @@ static void rank_main(void *context)
 	struct sim_rank *rank = context;
 	struct sim *sim = rank->sim;
 
+	sim->nr_begun++;
 	if (local_rank_open(&rank->rank) == 0) {
 		rank->opened_ns = sim->vnet.agenda.now_ns;
 		sim_rank_opened(sim);

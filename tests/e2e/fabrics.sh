@@ -161,5 +161,25 @@ case_ends()
 	printed virtual.err '^tally-fabric: 2 of 2 ranks still run after 1 s of virtual time \(--timeout\)$'
 }
 
-run_cases 2 one-switch tree lossy two-jobs repeats seeds links refused ends
+case_interrupted()
+{
+	local sizes
+
+	sizes=$(seq -s K, 1 60)K
+	sed "s/sizes: [^]]*\]/sizes: [$sizes]/; s/iterations: 5/iterations: 400/" \
+		"$top/topologies/one-switch-2.yaml" >"$dir/many.yaml"
+	spawn threads "$fabric" run --fabric inproc "$dir/many.yaml"
+	spawn sim "$fabric" sim "$dir/many.yaml"
+	says threads '^ +1024 '
+	signal INT threads
+	says sim '^ +1024 '
+	signal INT sim
+	ends threads 1
+	ends sim 1
+	printed threads.out '^# Interrupted$'
+	printed sim.out '^# Interrupted$'
+	! grep -q '^ *61440 ' "$dir/threads.out" "$dir/sim.out" || fail "they went on to the last row"
+}
+
+run_cases 2 one-switch tree lossy two-jobs repeats seeds links refused ends interrupted
 exit "$not_ok"
