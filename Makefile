@@ -121,7 +121,7 @@ ALLOW_host           := host host/include host/core host/transport proto kernels
 ALLOW_host/tools     := host/tools host/include host
 ALLOW_host/examples  := host/examples host/include
 ALLOW_topologies     := topologies switch switch/io switch/core host host/include host/core \
-                        host/transport proto kernels
+                        host/transport host/tools proto kernels kernels/cuda
 # The embedded switch is the one transport that knows a machine of the other side.
 ALLOW_host/transport/inproc.c := switch/core
 PURE := proto switch/core host/core
@@ -261,7 +261,7 @@ $(call link-programs,$(if $(HAVE_DPDK),$(filter switch/tally-replay.c,$(call mai
     $(LIB_SWITCH) $(LIB),$(LIB_PCAP))
 $(call link-programs,$(call mains,host/tools),$(call objs,host/tools) $(LIB))
 $(call link-programs,$(call mains,host/examples),$(call objs,host/examples) $(LIB))
-$(call link-programs,$(if $(HAVE_TOPO),$(call mains,topologies)),$(ALL_LIBS),$(TOPO_LIBS))
+$(call link-programs,$(if $(HAVE_TOPO),$(call mains,topologies)),$(ALL_LIBS),$(TOPO_LIBS) $(LIB_PCAP))
 # A test of a *_dpdk.c file has the drivers; the others pull in what they call.
 $(call link-tests,$(filter %_dpdk_test.c,$(UNIT_SRC)),$(UNIT_OBJ) $(ALL_LIBS),\
     $(TEST_LIBS) $(DPDK_LIBS) -lcmocka)

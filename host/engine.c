@@ -10,10 +10,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "host/failure.h"
 #include "host/log.h"
+#include "host/venue.h"
 #include "proto/print.h"
 
 #define ENGINE_GAP_NS UINT64_C(1000000000)   /* see engine_gap() */
@@ -24,10 +24,7 @@
 
 uint64_t engine_clock(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	return venue.clock();
 }
 
 /* --- Failing ------------------------------------------------------------------------------------ */
@@ -725,4 +722,6 @@ void engine_stats(const struct engine *engine, struct tally_stats *stats)
 	stats->chunk = engine->header.epoch ? session_status(&engine->session)->p : 0;
 	stats->slots = engine->slots;
 	stats->epoch = engine->header.epoch;
+	stats->first = coll->sent - coll->retransmits;
+	stats->results = coll->taken;
 }

@@ -7,11 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <time.h>
 
 #include "host/failure.h"
 #include "host/log.h"
+#include "host/venue.h"
 #include "proto/print.h"
 
 #define MEMBERSHIP_RTO_MAX_NS UINT64_C(100000000)
@@ -21,7 +20,7 @@
 #define MEMBERSHIP_RTO_UDP_NS UINT64_C(1000000)
 #define MEMBERSHIP_WARN_NS UINT64_C(2000000000)
 #define MEMBERSHIP_OVERDUE_NS UINT64_C(500000000)
-#define MEMBERSHIP_LINK_NS 50000000
+#define MEMBERSHIP_LINK_NS UINT64_C(50000000)
 /* Enough in flight for a network; inside a process, as much as stays in the cache. */
 enum { MEMBERSHIP_SLOTS_UDP = 512, MEMBERSHIP_SLOTS_INPROC = 64 };
 
@@ -224,7 +223,6 @@ static void membership_note(const char *text)
 static int membership_connect(struct engine *engine, const struct transport_ops *ops,
 			      const struct transport_params *params, struct transport_error *why)
 {
-	const struct timespec pause = { .tv_nsec = MEMBERSHIP_LINK_NS };
 	const uint64_t begin_ns = engine_clock(), limit_ns = engine->config.join_timeout_ns;
 	bool said = false;
 	int rc;
@@ -239,15 +237,16 @@ static int membership_connect(struct engine *engine, const struct transport_ops 
 			log_print(TALLY_LOG_WARN, "rank %" PRIu64 ": %s; trying on",
 				  engine->config.rank, why->text);
 		said = true;
-		nanosleep(&pause, NULL);
+		venue.pause(MEMBERSHIP_LINK_NS);
 	}
 }
 
 static int membership_transport(struct engine *engine, struct engine_error *error)
 {
 	const struct config *config = &engine->config;
-	const struct transport_ops *ops = config->transport == CONFIG_UDP ? &transport_udp
-									  : &transport_inproc;
+	const struct transport_ops *ops = venue.transport		    ? venue.transport
+					  : config->transport == CONFIG_UDP ? &transport_udp
+									    : &transport_inproc;
 	const struct transport_params params = {
 		.switch_ip = config->sw.ip,
 		.switch_port = config->sw.port,
@@ -271,6 +270,14 @@ static int membership_transport(struct engine *engine, struct engine_error *erro
 	return TALLY_OK;
 }
 
+static uint64_t membership_rto(const struct config *config)
+{
+	if (venue.transport && venue.rto_min_ns)
+		return venue.rto_min_ns;
+	return config->transport == CONFIG_INPROC ? MEMBERSHIP_RTO_INPROC_NS
+						  : MEMBERSHIP_RTO_UDP_NS;
+}
+
 static int membership_coll(struct engine *engine, struct engine_error *error)
 {
 	const struct config *config = &engine->config;
@@ -278,9 +285,7 @@ static int membership_coll(struct engine *engine, struct engine_error *error)
 		.slots = (uint16_t)config->slots,
 		.p = engine->p_asked,
 		.window = (uint16_t)config->window,
-		.rto_min_ns = config->rto_min_ns		   ? config->rto_min_ns
-			      : config->transport == CONFIG_INPROC ? MEMBERSHIP_RTO_INPROC_NS
-								   : MEMBERSHIP_RTO_UDP_NS,
+		.rto_min_ns = config->rto_min_ns ? config->rto_min_ns : membership_rto(config),
 		.rto_max_ns = MEMBERSHIP_RTO_MAX_NS,
 	};
 	const size_t bytes = (coll_size(&params) + 63) / 64 * 64;
@@ -318,7 +323,7 @@ static int membership_session(struct engine *engine, struct engine_error *error)
 	};
 
 	/* Never the same for two opens, also in a child process: a reused one would give wrong sums. */
-	if (getrandom(&params.inc, sizeof(params.inc), 0) != sizeof(params.inc)) {
+	if (venue.random(&params.inc, sizeof(params.inc))) {
 		snprintf(error->text, sizeof(error->text), "getrandom: %s", strerror(errno));
 		return TALLY_SYSTEM;
 	}

@@ -21,9 +21,10 @@
 enum {
 	TALLY_REQUESTS = 256,	 /* not released, finished or not */
 	TALLY_STRUCT_MAX = 4096, /* bytes that a struct of a later version may have */
-	/* Those of programs built when time_ns and stream were the last fields. */
+	/* Those of programs built when time_ns, stream and epoch were the last fields. */
 	TALLY_RESULT_MIN = offsetof(struct tally_result, wait_ns),
 	TALLY_ARGS_MIN = offsetof(struct tally_args, wire),
+	TALLY_STATS_MIN = offsetof(struct tally_stats, first),
 };
 
 /* The mutual exclusion of threads is ours, so that a second one is told instead of harmed. */
@@ -557,7 +558,7 @@ int tally_get_stats(const tally_t *comm, struct tally_stats *stats)
 	struct tally_stats ours = { 0 };
 	int rc;
 
-	if (!comm || !stats || stats->size < sizeof(ours) || stats->size > TALLY_STRUCT_MAX)
+	if (!comm || !stats || stats->size < TALLY_STATS_MIN || stats->size > TALLY_STRUCT_MAX)
 		return tally_fail(
 			comm, TALLY_INVALID,
 			"tally_get_stats: give a communicator, and stats whose size is set");

@@ -34,8 +34,12 @@ void lcore_time(struct lcore *lcore)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	lcore->now.now_ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	if (lcore->clock) {
+		lcore->now.now_ns = lcore->clock();
+	} else {
+		clock_gettime(CLOCK_MONOTONIC, &ts);
+		lcore->now.now_ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	}
 	if (!lcore->wall_base_ns) {
 		clock_gettime(CLOCK_REALTIME, &ts);
 		lcore->wall_base_ns =
@@ -113,6 +117,13 @@ static unsigned lcore_round(struct lcore *lcore)
 		egress_flush(lcore);
 	}
 	return nr;
+}
+
+uint64_t lcore_turn(struct lcore *lcore)
+{
+	lcore_time(lcore);
+	lcore_round(lcore);
+	return stage_due(lcore);
 }
 
 /* So long at most, and not beyond the time when a packet that is held back goes on. */

@@ -54,6 +54,8 @@ struct lcore {
 	struct journal *journal; /* likewise */
 	/* For a replay: what became of a packet, before its bytes change.  NULL: nobody looks. */
 	void (*watch)(struct lcore *lcore, const struct pkt *pkt, enum counter counter);
+	/* Monotonic, ns, with wall_base_ns set beside it; NULL: the kernel's. */
+	uint64_t (*clock)(void);
 
 	/* The loop's own. */
 	struct counters counters; /* beside those of the pipe */
@@ -79,5 +81,7 @@ static inline uint64_t lcore_wall_ns(const struct lcore *lcore)
 {
 	return lcore->wall_base_ns + lcore->now.now_ns;
 }
+/* One round without sleep, for whoever knows when packets come: when what is held back goes on, UINT64_MAX: nothing is. */
+uint64_t lcore_turn(struct lcore *lcore);
 
 #endif

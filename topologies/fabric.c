@@ -163,20 +163,35 @@ static bool switch_has_hosts(const struct topology *t, unsigned int sw)
 	return false;
 }
 
+unsigned long long fabric_seed(const struct topology *t, unsigned int i)
+{
+	return (t->seed_given ? t->seed : 1) + SEED_STEP * (unsigned long long)i;
+}
+
 // Of a link between switches each does what comes in, so that it is done once.  A socket has all
 // links in one: there the switches with hosts do it all.
-static int impair_add(const struct topology *t, struct fabric_switch *s, unsigned int port,
-		      const struct topology_link *l)
+void fabric_impair(const struct topology *t, unsigned int port, const struct topology_link *l,
+		   struct fabric_impair *to)
 {
 	bool between = t->node[l->end[0].node].is_switch && t->node[l->end[1].node].is_switch;
 	struct topology_faults_text faults;
 
+	to->text[0] = 0;
 	topology_faults(l, &faults);
-	if (!faults.text[0])
+	if (faults.text[0])
+		snprintf(to->text, sizeof(to->text), "%u:%.480s%s", port, faults.text,
+			 between ? ",dir=in" : "");
+}
+
+static int impair_add(const struct topology *t, struct fabric_switch *s, unsigned int port,
+		      const struct topology_link *l)
+{
+	struct fabric_impair impair;
+
+	fabric_impair(t, port, l, &impair);
+	if (!impair.text[0])
 		return 0;
-	if (word_add(s, "--impair"))
-		return -1;
-	return word_add(s, "%u:%s%s", port, faults.text, between ? ",dir=in" : "");
+	return word_add(s, "--impair") || word_add(s, "%s", impair.text) ? -1 : 0;
 }
 
 static int ports_add(struct fabric *f, struct fabric_switch *s)
@@ -250,7 +265,7 @@ static int switch_command(struct fabric *f, unsigned int i)
 	const struct topology *t = f->topology;
 	struct fabric_switch *s = &f->switches[i];
 	// Each switch has faults of its own.
-	unsigned long long seed = (t->seed_given ? t->seed : 1) + SEED_STEP * i;
+	unsigned long long seed = fabric_seed(t, i);
 	const struct topology_node *n;
 
 	s->node = t->switches[i];

@@ -53,4 +53,12 @@ int fabric_switch_life(struct fabric *f, struct fabric_switch *s, unsigned int l
 void fabric_free(struct fabric *f);
 struct fabric_ip fabric_ip(const struct topology_node *n);
 
+/* Any fabric: the seed of the i-th switch, and its --impair for a link at one of its ports, "" if none is needed. */
+struct fabric_impair {
+	char text[FABRIC_WORD];
+};
+unsigned long long fabric_seed(const struct topology *t, unsigned int i);
+void fabric_impair(const struct topology *t, unsigned int port, const struct topology_link *l,
+		   struct fabric_impair *to);
+
 #endif

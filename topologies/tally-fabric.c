@@ -8,15 +8,21 @@
 #include <unistd.h>
 
 #include "host/include/tally.h"
+#include "switch/faults.h"
 #include "switch/io/outfile.h"
 #include "topologies/control.h"
 #include "topologies/draw_file.h"
 #include "topologies/runner.h"
 #include "topologies/sandbox.h"
 #include "topologies/say.h"
+#include "topologies/sim.h"
+#include "topologies/sim_seeds.h"
+#include "topologies/threads.h"
 #include "topologies/topology.h"
 
 enum { EXIT_USAGE = 2 };
+#define LINK_RATE UINT64_C(100000000000)
+#define LINK_DELAY_NS UINT64_C(1000)
 enum {
 	OPTION_LOSS = 256,
 	OPTION_DUP,
@@ -28,11 +34,16 @@ enum {
 	OPTION_FORMAT,
 	OPTION_PCAP,
 	OPTION_PCAP_FORMAT,
-	OPTION_RECORD
+	OPTION_RECORD,
+	OPTION_FABRIC,
+	OPTION_LINK_RATE,
+	OPTION_LINK_DELAY,
+	OPTION_SEEDS,
 };
 
 static const char help[] =
 	"usage: tally-fabric run FILE [OPTION]... make the network of FILE and run its jobs there\n"
+	"       tally-fabric sim FILE [OPTION]... run its jobs in virtual time, in one process\n"
 	"       tally-fabric check FILE           only read FILE and say what is wrong with it\n"
 	"       tally-fabric draw FILE [-o OUT]   draw the network: OUT.svg, or OUT.dot for graphviz\n"
 	"       tally-fabric shell FILE HOST [-- COMMAND [ARG]...]\n"
@@ -50,12 +61,16 @@ static const char help[] =
 	"  --driver af_packet   a switch has a packet port per link (default)\n"
 	"  --driver udp         a switch has one UDP socket; offloads stay on\n"
 	"  --timeout S          end the ranks, or the shell, after S seconds (default: 400 s after a\n"
-	"                       failure; a shell never)\n"
+	"                       failure; a shell never); sim: seconds of virtual time\n"
 	"  -o, --output OUT     of draw: the picture's file (standard output)\n"
 	"  --format svg|dot     of the picture (by the end of its name; dot)\n"
 	"  --pcap DIR           capture every link at its switches: DIR/h1-s1.in.pcap and so on\n"
 	"  --pcap-format F      of these: pcap or pcapng (pcap)\n"
 	"  --record DIR         the same, and all that is needed to replay the run: tally-replay DIR\n"
+	"  --fabric inproc      run: a thread for each rank and switch instead of a network\n"
+	"  --link-rate R        sim: of links without a rate of their own (100G)\n"
+	"  --link-delay T       sim: of links without a delay of their own (1us)\n"
+	"  --seeds A..B         sim: once with each of these seeds, on all CPUs, and a summary\n"
 	"  -v, --verbose        show the steps, and what all ranks and switches print\n"
 	"  -h, --help           this text\n"
 	"  -V, --version        the version\n"
@@ -76,6 +91,10 @@ static const struct option options[] = {
 	{ "timeout", required_argument, NULL, OPTION_TIMEOUT },
 	{ "output", required_argument, NULL, 'o' },
 	{ "format", required_argument, NULL, OPTION_FORMAT },
+	{ "fabric", required_argument, NULL, OPTION_FABRIC },
+	{ "seeds", required_argument, NULL, OPTION_SEEDS },
+	{ "link-rate", required_argument, NULL, OPTION_LINK_RATE },
+	{ "link-delay", required_argument, NULL, OPTION_LINK_DELAY },
 	{ "verbose", no_argument, NULL, 'v' },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
@@ -84,12 +103,16 @@ static const struct option options[] = {
 
 struct arguments {
 	double loss, dup, reorder; /* < 0: not given */
-	bool seed_given, udp, verbose, help, version;
+	bool seed_given, udp, inproc, verbose, help, version;
+	const char *of_sim, *of_run; /* an option given that only this command has; NULL: none */
 	uint64_t seed, mtu, timeout;
 	const char *output, *format; /* NULL: not given */
 	struct record record;
 	int argc; /* the whole command line */
 	char *const *argv;
+	struct vnet_options links; /* of sim */
+	struct sim_seeds seeds;	   /* likewise; repeat: NULL, one seed */
+	char again[1024];	   /* the command line without --seeds */
 };
 
 static int value_bad(const char *name, const char *value, const char *expectation)
@@ -158,6 +181,30 @@ static int argument_take(struct arguments *a, int c)
 	case OPTION_PCAP_FORMAT:
 	case OPTION_RECORD:
 		return record_take(&a->record, c);
+	case OPTION_SEEDS:
+		a->of_sim = "seeds";
+		a->seeds.repeat = a->again;
+		if (sim_seeds_parse(&a->seeds, optarg))
+			return value_bad("seeds", optarg,
+					 "a range such as 1..100, of up to a million");
+		return 0;
+	case OPTION_FABRIC:
+		a->of_run = "fabric";
+		a->inproc = strcmp(optarg, "inproc") == 0;
+		if (!a->inproc && strcmp(optarg, "netns") != 0)
+			return value_bad("fabric", optarg, "netns or inproc");
+		return 0;
+	case OPTION_LINK_RATE:
+		a->of_sim = "link-rate";
+		if (faults_parse_rate(optarg, &a->links.rate) || !a->links.rate)
+			return value_bad("link-rate", optarg,
+					 "bits a second such as 100G or 25Gbit");
+		return 0;
+	case OPTION_LINK_DELAY:
+		a->of_sim = "link-delay";
+		if (faults_parse_time(optarg, &a->links.delay_ns))
+			return value_bad("link-delay", optarg, "a time such as 1us or 500ns");
+		return 0;
 	case 'v':
 		a->verbose = true;
 		return 0;
@@ -172,9 +219,32 @@ static int argument_take(struct arguments *a, int c)
 	}
 }
 
+// What repeats this command with another seed.
+static void arguments_keep(struct arguments *a, int argc, char **argv)
+{
+	size_t len = (size_t)snprintf(a->again, sizeof(a->again), "tally-fabric");
+
+	for (int i = 1; i < argc && len < sizeof(a->again); i++) {
+		if (strcmp(argv[i], "--seeds") == 0)
+			i++;
+		else if (strncmp(argv[i], "--seeds=", 8) != 0)
+			len += (size_t)snprintf(a->again + len, sizeof(a->again) - len,
+						strpbrk(argv[i], " \t*?$") ? " '%s'" : " %s",
+						argv[i]);
+	}
+}
+
 static int arguments_parse(struct arguments *a, int argc, char **argv)
 {
-	*a = (struct arguments){ .loss = -1, .dup = -1, .reorder = -1, .argc = argc, .argv = argv };
+	*a = (struct arguments){
+		.loss = -1,
+		.dup = -1,
+		.reorder = -1,
+		.links = { LINK_RATE, LINK_DELAY_NS },
+		.argc = argc,
+		.argv = argv,
+	};
+	arguments_keep(a, argc, argv);
 	for (int c; (c = getopt_long(argc, argv, "vhVo:", options, NULL)) != -1;)
 		if (argument_take(a, c))
 			return -1;
@@ -280,6 +350,22 @@ static int fabric_main(struct topology *t, const struct arguments *a, char **she
 	return code;
 }
 
+static int local_main(struct topology *t, const struct arguments *a, bool sim)
+{
+	const struct sim_options o = {
+		.links = a->links,
+		.timeout_s = (double)a->timeout,
+	};
+
+	topology_override(t, a);
+	if (topology_check_netns(t, true, stderr) ||
+	    local_check(t, sim ? "tally-fabric sim" : "--fabric inproc"))
+		return EXIT_USAGE;
+	if (sim && a->seeds.repeat)
+		return sim_seeds_main(t, &o, &a->seeds);
+	return sim ? sim_main(t, &o) : threads_main(t, o.timeout_s);
+}
+
 static int command_main(int argc, char **argv, const struct arguments *a)
 {
 	const char *command = argv[0];
@@ -287,9 +373,16 @@ static int command_main(int argc, char **argv, const struct arguments *a)
 	struct topology *t;
 	int rc;
 
-	if (!shell && strcmp(command, "run") != 0 && strcmp(command, "check") != 0 &&
-	    strcmp(command, "draw") != 0) {
-		say_error("expected run, check, draw or shell, not '%s' (see --help)", command);
+	if (!shell && strcmp(command, "run") != 0 && strcmp(command, "sim") != 0 &&
+	    strcmp(command, "check") != 0 && strcmp(command, "draw") != 0) {
+		say_error("expected run, sim, check, draw or shell, not '%s' (see --help)", command);
+		return EXIT_USAGE;
+	}
+	if ((a->of_sim && strcmp(command, "sim") != 0) ||
+	    (a->of_run && strcmp(command, "run") != 0)) {
+		say_error("--%s is an option of tally-fabric %s, not of %s",
+			  a->of_sim && strcmp(command, "sim") != 0 ? a->of_sim : a->of_run,
+			  a->of_sim && strcmp(command, "sim") != 0 ? "sim" : "run", command);
 		return EXIT_USAGE;
 	}
 	if (argc < 2 + shell || (!shell && argc > 2)) {
@@ -304,6 +397,8 @@ static int command_main(int argc, char **argv, const struct arguments *a)
 		rc = check_main(t);
 	else if (strcmp(command, "draw") == 0)
 		rc = draw_main(t, a);
+	else if (strcmp(command, "sim") == 0 || a->inproc)
+		rc = local_main(t, a, strcmp(command, "sim") == 0);
 	else
 		rc = fabric_main(t, a, shell ? argv + 2 : NULL);
 	topology_free(t);

@@ -161,6 +161,8 @@ struct tally_stats {
 	uint32_t window, chunk,
 		slots; /* data chunks in flight at most now; payload bytes; slots agreed */
 	uint64_t epoch;
+	/* Chunks, of those in tx_packets and rx_packets: sent for the first time; and results taken. */
+	uint64_t first, results;
 };
 TALLY_API int tally_get_stats(const tally_t *comm, struct tally_stats *stats);
 

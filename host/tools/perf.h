@@ -36,6 +36,9 @@ struct perf_options {
 	uint64_t seed;
 	const char *json;    /* file name, NULL: none */
 	const char *timeout; /* seconds as text for the library, NULL: its own default */
+	/* Of ranks that live in virtual time, where no CPU time passes; NULL: the kernel's clocks. */
+	uint64_t (*clock)(void);
+	FILE *out; /* the table; NULL: stdout */
 };
 
 /* One kind of data: what perf_data functions need to know every element of every rank. */
@@ -81,7 +84,8 @@ struct perf_summary {
 	bool hash_equal;
 	uint32_t hash_other; /* the lowest rank whose hash differs from rank 0's */
 	double max_part, max_share;
-	uint64_t retransmits; /* of all ranks, since the job was joined */
+	uint64_t retransmits;	 /* of all ranks, since the job was joined; so are the next two */
+	uint64_t first, results; /* chunks sent for the first time, results taken */
 	double rtt_us;
 	double cpu_ns_per_byte;
 	double wait, wire, retransmit, convert; /* shares of the operations' time, 0..1 */
@@ -114,6 +118,8 @@ const char *perf_dtype_name(enum tally_dtype dtype);
 /* Elements of the i-th size. */
 uint64_t perf_options_count(const struct perf_options *options, uint32_t i, enum tally_dtype dtype);
 const char *perf_op_name(enum tally_op op);
+/* What sums of floats travel as, unless the command line says so: what the library was told, by whomever. */
+enum tally_wire perf_wire(const struct perf_options *options, const tally_config_t *config);
 
 /* perf_data.c */
 uint64_t perf_data_shift(uint64_t seed, uint64_t operation);

@@ -48,13 +48,15 @@ static void perf_json_summary(FILE *file, const struct perf_summary *summary, bo
 			summary->wrong, summary->hash, summary->hash_equal ? "true" : "false",
 			summary->max_part, summary->max_share);
 	fprintf(file,
-		" \"avg_busbw_gbs\": %.6f, \"retransmissions\": %" PRIu64
+		" \"avg_busbw_gbs\": %.6f, \"first_transmissions\": %" PRIu64
+		", \"results\": %" PRIu64 ", \"retransmissions\": %" PRIu64
 		", \"rtt_us\": %.3f, \"cpu_ns_per_byte\": %.4f,\n"
 		" \"wait\": %.4f, \"wire\": %.4f, \"retransmit\": %.4f, \"convert\": %.4f, "
 		"\"without_cpu\": %.4f, "
 		"\"interrupted\": %s\n",
-		summary->avg_busbw, summary->retransmits, summary->rtt_us, summary->cpu_ns_per_byte,
-		summary->wait, summary->wire, summary->retransmit, summary->convert, summary->delay,
+		summary->avg_busbw, summary->first, summary->results, summary->retransmits,
+		summary->rtt_us, summary->cpu_ns_per_byte, summary->wait, summary->wire,
+		summary->retransmit, summary->convert, summary->delay,
 		summary->interrupted ? "true" : "false");
 }
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/config.h"
+
 #define PERF_BYTES_MAX (UINT64_C(1) << 40)
 #define PERF_DEFAULT_MAX (UINT64_C(16) << 20)
 
@@ -436,4 +438,17 @@ const char *perf_op_name(enum tally_op op)
 		return "min";
 	}
 	return "?";
+}
+
+/* What sums of floats travel as, unless the command line says so: what the library was told, by whomever. */
+enum tally_wire perf_wire(const struct perf_options *options, const tally_config_t *config)
+{
+	struct config_error error;
+	struct config values;
+
+	if (options->wire != TALLY_WIRE_DEFAULT)
+		return options->wire;
+	if (config_resolve(&values, config, &error) == 0 && values.wire == CONFIG_INT16)
+		return TALLY_WIRE_INT16;
+	return TALLY_WIRE_INT32;
 }

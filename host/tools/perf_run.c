@@ -18,7 +18,7 @@
 
 volatile int perf_interrupted;
 
-static uint64_t perf_clock(clockid_t clock)
+static uint64_t perf_kernel(clockid_t clock)
 {
 	struct timespec now = { 0 };
 
@@ -26,13 +26,25 @@ static uint64_t perf_clock(clockid_t clock)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+static uint64_t perf_clock(const struct perf_rank *rank)
+{
+	return rank->options->clock != NULL ? rank->options->clock() : perf_kernel(CLOCK_MONOTONIC);
+}
+
+static uint64_t perf_cpu(const struct perf_rank *rank)
+{
+	return rank->options->clock != NULL ? 0 : perf_kernel(CLOCK_THREAD_CPUTIME_ID);
+}
+
 /* How long this thread was ready to run and had no CPU, in ns; 0 where the kernel does not say. */
-static uint64_t perf_delay(void)
+static uint64_t perf_delay(const struct perf_rank *rank)
 {
 	char text[96] = "";
 	uint64_t delay = 0;
 	ssize_t len;
-	int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+	int fd = rank->options->clock != NULL
+			 ? -1
+			 : open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
 		return 0;
@@ -84,13 +96,13 @@ static int perf_operate(struct perf_rank *rank, const struct tally_args *args, u
 	uint64_t start, cpu;
 	int err;
 
-	cpu = perf_clock(CLOCK_THREAD_CPUTIME_ID);
-	start = perf_clock(CLOCK_MONOTONIC);
+	cpu = perf_cpu(rank);
+	start = perf_clock(rank);
 	err = tally_allreduce(rank->comm, args, &req);
 	if (err == TALLY_OK)
 		err = tally_wait(req, -1);
-	*time_ns = perf_clock(CLOCK_MONOTONIC) - start;
-	cpu = perf_clock(CLOCK_THREAD_CPUTIME_ID) - cpu;
+	*time_ns = perf_clock(rank) - start;
+	cpu = perf_cpu(rank) - cpu;
 	if (err == TALLY_OK)
 		err = tally_get_result(req, &result);
 	if (err != TALLY_OK)
@@ -215,14 +227,14 @@ static int perf_run_mode(struct perf_rank *rank, struct perf_row *row, enum perf
 	for (i = -warmup; i < (int64_t)rank->options->iters; i++) {
 		if (i == 0) {
 			time_ns = rank->totals.time_ns;
-			delay_ns = perf_delay();
-			start_ns = perf_clock(CLOCK_MONOTONIC);
+			delay_ns = perf_delay(rank);
+			start_ns = perf_clock(rank);
 		}
 		if (perf_iterate(rank, row, mode, i, &error) != 0)
 			return -1;
 	}
-	rank->totals.wall_ns += perf_clock(CLOCK_MONOTONIC) - start_ns;
-	rank->totals.delay_ns += perf_delay() - delay_ns;
+	rank->totals.wall_ns += perf_clock(rank) - start_ns;
+	rank->totals.delay_ns += perf_delay(rank) - delay_ns;
 	row->time_us[mode] = (double)(rank->totals.time_ns - time_ns) / 1e3 / rank->options->iters;
 	row->wrong[mode] = error.wrong;
 	all->wrong += error.wrong;

@@ -57,6 +57,25 @@ int perf_share_row(struct perf_rank *rank, struct perf_row *row)
 	return TALLY_OK;
 }
 
+/* Counts of all ranks, beyond what 32 bits hold: their sum in two parts. */
+static int perf_share_counts(struct perf_rank *rank, const struct tally_stats *stats,
+			     struct perf_summary *summary)
+{
+	enum { LOW = 20 }; /* bits: the sum over 1024 ranks fits */
+	const uint64_t mine[2] = { stats->first, stats->results };
+	int32_t parts[4];
+	int i, err;
+
+	for (i = 0; i < 2; i++) {
+		parts[2 * i] = (int32_t)(mine[i] & ((1 << LOW) - 1));
+		parts[2 * i + 1] = perf_clamp(mine[i] >> LOW, rank->nr_ranks);
+	}
+	err = perf_reduce(rank, parts, 4, TALLY_I32, TALLY_SUM);
+	summary->first = ((uint64_t)parts[1] << LOW) + (uint64_t)parts[0];
+	summary->results = ((uint64_t)parts[3] << LOW) + (uint64_t)parts[2];
+	return err;
+}
+
 /* Every rank's hash to every rank: a sum in which only its owner's place is not zero. */
 static int perf_share_hash(struct perf_rank *rank, struct perf_summary *summary)
 {
@@ -116,6 +135,8 @@ int perf_share_summary(struct perf_rank *rank, struct perf_summary *summary)
 		err = perf_reduce(rank, errors, 2, TALLY_F32, TALLY_MAX);
 	if (err == TALLY_OK)
 		err = perf_reduce(rank, &retransmits, 1, TALLY_I32, TALLY_SUM);
+	if (err == TALLY_OK)
+		err = perf_share_counts(rank, &stats, summary);
 	if (err == TALLY_OK)
 		err = perf_share_hash(rank, summary);
 	if (err != TALLY_OK)

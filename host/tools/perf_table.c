@@ -17,25 +17,31 @@ static const char perf_titles[] =
 	"#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            "
 	" (us)  (GB/s)  (GB/s)         \n";
 
+static FILE *perf_table_out(const struct perf_options *options)
+{
+	return options->out != NULL ? options->out : stdout;
+}
+
 static void perf_table_bound(const struct perf_rank *rank)
 {
 	const struct perf_options *options = rank->options;
+	FILE *out = perf_table_out(options);
 	bool halves = false;
 	uint32_t i;
 
 	for (i = 0; i < options->nr_dtypes; i++)
 		halves = halves || perf_data_bytes(options->dtypes[i]) == 2;
-	printf("# #wrong counts float results with |error| > %s + 2^-24 |result|, k = %s,\n",
-	       rank->wire == TALLY_WIRE_INT16 ? "n * 2^-k" : "n * 2^-(k+1)",
-	       rank->wire == TALLY_WIRE_INT16 ? "141 - E - ceil(log2 n) (int16 on the wire)"
-					      : "157 - E - ceil(log2 n) - (n >= 256)");
+	fprintf(out, "# #wrong counts float results with |error| > %s + 2^-24 |result|, k = %s,\n",
+		rank->wire == TALLY_WIRE_INT16 ? "n * 2^-k" : "n * 2^-(k+1)",
+		rank->wire == TALLY_WIRE_INT16 ? "141 - E - ceil(log2 n) (int16 on the wire)"
+					       : "157 - E - ceil(log2 n) - (n >= 256)");
 	if (halves)
-		puts("# half 2^-11 |result|, bfloat16 2^-8 |result|,");
+		fputs("# half 2^-11 |result|, bfloat16 2^-8 |result|,\n", out);
 	fputs("# E the exponent of the block's largest value (an average: first term / n);"
 	      " max, min and int32 are exact;\n"
 	      "# checked: the first and the last timed operation of each size, on every "
 	      "rank\n",
-	      stdout);
+	      out);
 }
 
 void perf_table_head(const struct perf_rank *rank)
@@ -44,6 +50,7 @@ void perf_table_head(const struct perf_rank *rank)
 	struct tally_stats stats = { .size = sizeof(stats) };
 	const uint32_t unit = options->unit != 0 ? options->unit
 						 : perf_data_bytes(options->dtypes[0]);
+	FILE *out = perf_table_out(options);
 	uint64_t least = UINT64_MAX, most = 0;
 	uint32_t i;
 
@@ -51,18 +58,21 @@ void perf_table_head(const struct perf_rank *rank)
 		least = options->counts[i] < least ? options->counts[i] : least;
 		most = options->counts[i] > most ? options->counts[i] : most;
 	}
-	printf("# tally-perf %s  ranks %d  minBytes %" PRIu64 " maxBytes %" PRIu64 " sizes %" PRIu32
-	       " warmup iters: %" PRIu32 " iters: %" PRIu32 " validation: %d seed: %" PRIu64 "\n",
-	       tally_version(), rank->nr_ranks, least * unit, most * unit, options->nr_counts,
-	       options->warmup_iters, options->iters, options->check, options->seed);
+	fprintf(out,
+		"# tally-perf %s  ranks %d  minBytes %" PRIu64 " maxBytes %" PRIu64
+		" sizes %" PRIu32 " warmup iters: %" PRIu32 " iters: %" PRIu32
+		" validation: %d seed: %" PRIu64 "\n",
+		tally_version(), rank->nr_ranks, least * unit, most * unit, options->nr_counts,
+		options->warmup_iters, options->iters, options->check, options->seed);
 	if (tally_get_stats(rank->comm, &stats) == TALLY_OK)
-		printf("# chunks of %" PRIu32 " B, %" PRIu32 " slots; %" PRIu32
-		       " in flight at first\n",
-		       stats.chunk, stats.slots, stats.window);
+		fprintf(out,
+			"# chunks of %" PRIu32 " B, %" PRIu32 " slots; %" PRIu32
+			" in flight at first\n",
+			stats.chunk, stats.slots, stats.window);
 	if (options->check)
 		perf_table_bound(rank);
-	fputs(perf_titles, stdout);
-	fflush(stdout);
+	fputs(perf_titles, out);
+	fflush(out);
 }
 
 /* As many decimals, at most two, as fit the width. */
@@ -83,26 +93,28 @@ static void perf_number(char text[PERF_TEXT], int width, double value)
 void perf_table_row(const struct perf_options *options, const struct perf_row *row)
 {
 	char time[PERF_TEXT], algbw[PERF_TEXT], busbw[PERF_TEXT];
+	FILE *out = perf_table_out(options);
 	int mode;
 
-	printf("%12li  %12li  %8s  %6s  %6s", (long)(row->count * perf_data_bytes(row->dtype)),
-	       (long)row->count, perf_dtype_name(row->dtype), perf_op_name(row->op), "-1");
+	fprintf(out, "%12li  %12li  %8s  %6s  %6s",
+		(long)(row->count * perf_data_bytes(row->dtype)), (long)row->count,
+		perf_dtype_name(row->dtype), perf_op_name(row->op), "-1");
 	for (mode = 0; mode < PERF_NR_MODES; mode++) {
 		if (!options->mode_on[mode]) {
-			printf("  %7s  %6s  %6s  %6s", "N/A", "N/A", "N/A", "N/A");
+			fprintf(out, "  %7s  %6s  %6s  %6s", "N/A", "N/A", "N/A", "N/A");
 			continue;
 		}
 		perf_number(time, 7, row->time_us[mode]);
 		perf_number(algbw, 6, row->algbw[mode]);
 		perf_number(busbw, 6, row->busbw[mode]);
 		if (options->check)
-			printf("  %7s  %6s  %6s  %6g", time, algbw, busbw,
-			       (double)row->wrong[mode]);
+			fprintf(out, "  %7s  %6s  %6s  %6g", time, algbw, busbw,
+				(double)row->wrong[mode]);
 		else
-			printf("  %7s  %6s  %6s  %6s", time, algbw, busbw, "N/A");
+			fprintf(out, "  %7s  %6s  %6s  %6s", time, algbw, busbw, "N/A");
 	}
-	putchar('\n');
-	fflush(stdout);
+	fputc('\n', out);
+	fflush(out);
 }
 
 /* CPUs this process may use. */
@@ -115,7 +127,7 @@ static int perf_nr_cpus(void)
 	return CPU_COUNT(&cpus);
 }
 
-static void perf_table_limit(const struct perf_summary *summary)
+static void perf_table_limit(FILE *out, const struct perf_summary *summary)
 {
 	const char *what = "waiting for other ranks and the network";
 	double most = summary->wait;
@@ -133,43 +145,54 @@ static void perf_table_limit(const struct perf_summary *summary)
 		most = summary->convert;
 	}
 	if (summary->delay >= PERF_DELAYED)
-		printf("# Limited by           : CPU oversubscribed: ready to run but without a CPU"
-		       " %.0f %% of the time (%d CPUs here)\n",
-		       100 * summary->delay, perf_nr_cpus());
+		fprintf(out,
+			"# Limited by           : CPU oversubscribed: ready to run but without a CPU"
+			" %.0f %% of the time (%d CPUs here)\n",
+			100 * summary->delay, perf_nr_cpus());
 	else
-		printf("# Limited by           : %s, %.0f %% of the time\n", what, 100 * most);
+		fprintf(out, "# Limited by           : %s, %.0f %% of the time\n", what,
+			100 * most);
 }
 
 void perf_table_foot(const struct perf_rank *rank, const struct perf_summary *summary)
 {
 	const struct perf_options *options = rank->options;
+	FILE *out = perf_table_out(options);
 
 	if (options->check) {
-		printf("# Out of bounds values : %" PRIu64 " %s\n", summary->wrong,
-		       summary->wrong == 0 ? "OK" : "FAILED");
+		fprintf(out, "# Out of bounds values : %" PRIu64 " %s\n", summary->wrong,
+			summary->wrong == 0 ? "OK" : "FAILED");
 	} else {
-		puts("# Out of bounds values : not checked");
+		fputs("# Out of bounds values : not checked\n", out);
 	}
-	printf("# Avg bus bandwidth    : %g\n#\n", summary->avg_busbw);
+	fprintf(out, "# Avg bus bandwidth    : %g\n#\n", summary->avg_busbw);
 	if (options->check) {
-		printf("# Result hash : %016" PRIx64 "\n", summary->hash);
-		printf("# Max error            : %.2f of the bound, %.2g of its block's "
-		       "largest value\n",
-		       summary->max_share, summary->max_part);
+		fprintf(out, "# Result hash : %016" PRIx64 "\n", summary->hash);
+		fprintf(out,
+			"# Max error            : %.2f of the bound, %.2g of its block's "
+			"largest value\n",
+			summary->max_share, summary->max_part);
 	}
 	if (!summary->hash_equal)
-		printf("# Results differ       : FAILED, rank %" PRIu32
-		       " has another hash than rank 0\n",
-		       summary->hash_other);
-	printf("# Retransmissions      : %" PRIu64 "\n", summary->retransmits);
-	printf("# Round trip           : %.1f us\n", summary->rtt_us);
-	printf("# CPU time             : %.2f ns per byte and rank\n", summary->cpu_ns_per_byte);
-	printf("# Share of time        : wait %.0f %%, wire %.0f %%, retransmit %.0f %%, convert "
-	       "%.0f %%\n",
-	       100 * summary->wait, 100 * summary->wire, 100 * summary->retransmit,
-	       100 * summary->convert);
-	perf_table_limit(summary);
+		fprintf(out,
+			"# Results differ       : FAILED, rank %" PRIu32
+			" has another hash than rank 0\n",
+			summary->hash_other);
+	fprintf(out, "# First transmissions  : %" PRIu64 ", results %" PRIu64 "\n", summary->first,
+		summary->results);
+	fprintf(out, "# Retransmissions      : %" PRIu64 "\n", summary->retransmits);
+	fprintf(out, "# Round trip           : %.1f us\n", summary->rtt_us);
+	/* In virtual time there is none. */
+	if (options->clock == NULL)
+		fprintf(out, "# CPU time             : %.2f ns per byte and rank\n",
+			summary->cpu_ns_per_byte);
+	fprintf(out,
+		"# Share of time        : wait %.0f %%, wire %.0f %%, retransmit %.0f %%, convert "
+		"%.0f %%\n",
+		100 * summary->wait, 100 * summary->wire, 100 * summary->retransmit,
+		100 * summary->convert);
+	perf_table_limit(out, summary);
 	if (summary->interrupted)
-		puts("# Interrupted");
-	fflush(stdout);
+		fputs("# Interrupted\n", out);
+	fflush(out);
 }

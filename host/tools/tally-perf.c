@@ -10,8 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/config.h"
-
 struct perf_thread {
 	const struct perf_options *options;
 	int rank; /* -1: as the environment says */
@@ -62,19 +60,6 @@ static int perf_config_thread(tally_config_t *config, const struct perf_thread *
 	snprintf(name, sizeof(name), "inproc:perf-%ld", (long)getpid());
 	err = tally_config_set(config, "switch", name);
 	return err == TALLY_OK ? tally_config_set(config, "job", "tally-perf") : err;
-}
-
-/* What sums of floats travel as, unless the command line says so: what the library was told, by whomever. */
-static enum tally_wire perf_wire(const struct perf_options *options, const tally_config_t *config)
-{
-	struct config_error error;
-	struct config values;
-
-	if (options->wire != TALLY_WIRE_DEFAULT)
-		return options->wire;
-	if (config_resolve(&values, config, &error) == 0 && values.wire == CONFIG_INT16)
-		return TALLY_WIRE_INT16;
-	return TALLY_WIRE_INT32;
 }
 
 static int perf_open(struct perf_rank *rank, const struct perf_thread *thread)

@@ -391,6 +391,41 @@ static void lcore__held_back(void **state)
 	}
 }
 
+static uint64_t virtual_ns;
+
+static uint64_t virtual_clock(void)
+{
+	return virtual_ns;
+}
+
+/* By a clock of the owner's: a round does what is due then, and says when the next thing is. */
+static void lcore_turn__in_virtual_time(void **state)
+{
+	static const unsigned where[] = { 0, 1 };
+	const struct impair_params params = { .delay_ns = 5000 };
+
+	(void)state;
+	rig_form(where, 2);
+	virtual_ns = lcore.now.now_ns;
+	lcore.clock = virtual_clock;
+	lcore.wall_base_ns = UINT64_C(1700000000000000000) - virtual_ns;
+	assert_int_equal(lcore_turn(&lcore), UINT64_MAX);
+	impair_init(&ports[0].in.impair, &params);
+	rank_data(0, 0, 40);
+	rank_data(1, 1, 40);
+	assert_int_equal(lcore_turn(&lcore), virtual_ns + 5000);
+	assert_int_equal(lcore.now.now_ns, virtual_ns);
+	assert_true(lcore.now.wall_ms / 10 == 170000000000);
+	virtual_ns += 4999;
+	assert_int_equal(lcore_turn(&lcore), virtual_ns + 1);
+	assert_int_equal(outbox[1].nr, 0);
+	virtual_ns++;
+	assert_int_equal(lcore_turn(&lcore), UINT64_MAX);
+	assert_int_equal(results_at(0, 0, 40, 2), 1);
+	assert_int_equal(results_at(1, 1, 40, 2), 1);
+	lcore.clock = NULL;
+}
+
 /*
  * On framed ports whatever is corrupted is dropped, or it was not the payload; so results that come are right, and
  * those that are corrupted on their way out would be dropped by whoever receives them.
@@ -643,6 +678,7 @@ int main(void)
 		TEST(lcore__more_results_than_a_queue),
 		TEST(lcore__faults_on_purpose),
 		TEST(lcore__held_back),
+		TEST(lcore_turn__in_virtual_time),
 		TEST(lcore__corrupted_frames),
 		TEST(lcore__corrupted_under_a_right_checksum),
 		TEST(lcore__faults_of_own_messages),

@@ -176,7 +176,9 @@ static void perf_table_foot__has_nccl_tests_lines_and_the_hash(void **state)
 					.wait = 0.5,
 					.wire = 0.25,
 					.retransmit = 0.0625,
-					.convert = 0.125 };
+					.convert = 0.125,
+					.first = UINT64_C(5000000017),
+					.results = 23 };
 	char *got;
 
 	(void)state;
@@ -185,11 +187,40 @@ static void perf_table_foot__has_nccl_tests_lines_and_the_hash(void **state)
 				     "# Avg bus bandwidth    : 1.25\n#\n"
 				     "# Result hash : 000000000000ab12\n"),
 			 got);
+	assert_non_null(strstr(got, "\n# First transmissions  : 5000000017, results 23\n"));
 	assert_null(strstr(got, "FAILED"));
 	assert_null(strstr(got, "Interrupted"));
 	assert_non_null(strstr(got, "wait 50 %, wire 25 %, retransmit 6 %, convert 12 %\n"));
 	assert_non_null(strstr(got, "# Limited by           : waiting for other ranks"));
 	free(got);
+}
+
+static uint64_t no_clock(void)
+{
+	return 0;
+}
+
+static void perf_table_foot__elsewhere_and_without_cpu_time(void **state)
+{
+	const struct perf_summary summary = { .rtt_us = 12.5, .hash_equal = true };
+	struct perf_options options = { .clock = no_clock };
+	const struct perf_rank rank = { .options = &options, .nr_ranks = 4 };
+	struct capture capture;
+	char *text, *got;
+	size_t len;
+
+	(void)state;
+	options.out = open_memstream(&text, &len);
+	assert_non_null(options.out);
+	capture_begin(&capture, 1);
+	perf_table_foot(&rank, &summary);
+	got = capture_end(&capture);
+	fclose(options.out);
+	assert_string_equal(got, "");
+	assert_non_null(strstr(text, "# Round trip           : 12.5 us\n"));
+	assert_null(strstr(text, "CPU time"));
+	free(got);
+	free(text);
 }
 
 static void perf_table_foot__says_what_failed_and_what_limits(void **state)
@@ -225,6 +256,7 @@ int main(void)
 		cmocka_unit_test(perf_table_head__has_nccl_tests_titles),
 		cmocka_unit_test(perf_table_foot__has_nccl_tests_lines_and_the_hash),
 		cmocka_unit_test(perf_table_foot__says_what_failed_and_what_limits),
+		cmocka_unit_test(perf_table_foot__elsewhere_and_without_cpu_time),
 	};
 
 	return cmocka_run_group_tests_name("perf_table", tests, NULL, NULL);

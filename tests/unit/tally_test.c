@@ -734,6 +734,10 @@ static void counted(struct rank *rank, void *ctx)
 	once(rank, NULL);
 	rank_check(rank, tally_get_stats(rank->comm, &stats) == TALLY_OK);
 	rank_check(rank, stats.operations == 1 && stats.chunk == 1408 && stats.slots == 16);
+	/* Its exponents and its only chunk. */
+	rank_check(rank, stats.first == 2 && stats.results == 2);
+	stats = (struct tally_stats){ .size = offsetof(struct tally_stats, first), .first = 9 };
+	rank_check(rank, tally_get_stats(rank->comm, &stats) == TALLY_OK && stats.first == 9);
 	rank_check(rank, stats.epoch != 0 && stats.rx_packets >= 2 && stats.tx_bytes > 1200);
 	rank_check(rank, tally_rank(rank->comm) == rank->rank && tally_size(rank->comm) == 2);
 }

@@ -1,0 +1,185 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# fabrics.sh BUILD_DIR - one file, three fabrics: the same results, and without loss the same packets sent first.
+# shellcheck disable=SC2154 # lib.sh sets them
+. "${0%/*}/lib.sh"
+
+require tally-fabric tally-switch tally-perf
+fabric=$build/tally-fabric
+
+# What must be equal: jobs as they come may print in another order.
+hashes()
+{
+	sed -n 's/^# Result hash : //p' "$dir/$1.out" | sort
+}
+
+firsts()
+{
+	sed -n 's/^# First transmissions *: //p' "$dir/$1.out" | sort
+}
+
+# fabric NAME ARGUMENT...: a run that ends well and is right, for as many jobs as $jobs says.
+fabric()
+{
+	local name=$1
+
+	shift
+	spawn "$name" "$fabric" "$@"
+	ends "$name" 0
+	[ "$(grep -c '^# Out of bounds values : 0 OK' "$dir/$name.out")" -eq "$jobs" ] ||
+		fail "$name: not $jobs jobs are right"
+	[ "$(hashes "$name" | wc -l)" -eq "$jobs" ] || fail "$name: not $jobs hashes"
+}
+
+# equal FILE JOBS: in all fabrics that this system has.
+equal()
+{
+	local file=$top/topologies/$1.yaml other
+	local jobs=$2
+
+	fabric sim sim "$file"
+	fabric inproc run --fabric inproc "$file"
+	if fabric_possible; then
+		fabric netns run "$file"
+	else
+		cp "$dir/inproc.out" "$dir/netns.out"
+	fi
+	for other in inproc netns; do
+		[ "$(hashes sim)" = "$(hashes "$other")" ] ||
+			fail "hashes of sim and $other: $(hashes sim | xargs), $(hashes "$other" | xargs)"
+		[ "$(firsts sim)" = "$(firsts "$other")" ] ||
+			fail "sim and $other: $(firsts sim | xargs), $(firsts "$other" | xargs)"
+	done
+}
+
+case_one-switch()
+{
+	equal one-switch-2 1
+	printed sim.out '^# Retransmissions +: 0$'
+}
+
+case_tree()
+{
+	equal two-level-2x2 1
+	printed sim.out '^# Retransmissions +: 0$'
+	printed sim.out '^switch up +2 '
+}
+
+# The numbers of first transmissions are equal here, too: what is sent again is counted apart.
+case_lossy()
+{
+	equal one-switch-4-loss 1
+	printed sim.out '^# Retransmissions +: [1-9]'
+	printed inproc.out '^# Retransmissions +: [1-9]'
+}
+
+case_two-jobs()
+{
+	equal two-jobs 2
+	printed sim.out '^job floats:$'
+	printed sim.out '^job whole:$'
+}
+
+# The same bytes each time; other packets are lost with another seed, and the results are the same.
+case_repeats()
+{
+	local file=$top/topologies/two-level-2x2.yaml
+
+	spawn one "$fabric" sim "$file" --loss 1%
+	spawn two "$fabric" sim "$file" --loss 1%
+	spawn other "$fabric" sim "$file" --loss 1% --seed 8
+	ends one 0
+	ends two 0
+	ends other 0
+	cmp -s "$dir/one.out" "$dir/two.out" || fail "two runs print different bytes"
+	! cmp -s "$dir/one.out" "$dir/other.out" || fail "the seed makes no difference"
+	[ "$(hashes one)" = "$(hashes other)" ] || fail "the seed changes results"
+}
+
+case_seeds()
+{
+	local file=$top/topologies/two-level-2x2.yaml
+
+	spawn seeds "$fabric" sim "$file" --loss 1% --seeds 5..12
+	ends seeds 0
+	printed seeds.out '^8 of 8 seeds run, 0 failed$'
+	printed seeds.out '^completion, us( +[0-9.e+]+){3}$'
+	spawn bad "$fabric" sim "$file" --loss 100% --seeds 5..6
+	ends bad 1
+	printed bad.err "seed 5 exited with 1: .*does not answer.*; again: tally-fabric sim $file --loss 100% --seed 5$"
+	printed bad.out '^2 of 2 seeds run, 2 failed$'
+}
+
+# A faster link is faster, and so is a shorter one.
+case_links()
+{
+	local file=$top/topologies/one-switch-2.yaml
+
+	spawn slow "$fabric" sim "$file" --link-rate 10G
+	spawn fast "$fabric" sim "$file" --link-rate 40G
+	spawn far "$fabric" sim "$file" --link-rate 40G --link-delay 30us
+	ends slow 0
+	ends fast 0
+	ends far 0
+	awk '/^ +16777216 / { us[FILENAME] = $6 } /^ +4096 / { short[FILENAME] = $6 }
+		END { d = ARGV[1]; f = ARGV[2]; far = ARGV[3]
+			exit !(us[d] > 3.9 * us[f] && us[d] < 4.1 * us[f] && us[f] > 3355 &&
+			       short[far] > short[f] + 100 && us[far] > us[f]) }' \
+		"$dir/slow.out" "$dir/fast.out" "$dir/far.out" ||
+		fail "$(grep -h '^ *\(4096\|16777216\) ' "$dir"/{slow,fast,far}.out | cut -c1-70 | tr '\n' ';')"
+}
+
+# What only namespaces can is refused by name, and so are options without meaning.
+case_refused()
+{
+	spawn run "$fabric" run --fabric inproc "$top/topologies/demo.yaml"
+	ends run 2
+	printed run.err 'demo.yaml:[0-9]+: job demo runs a command, which --fabric inproc cannot'
+	spawn sim "$fabric" sim "$top/topologies/demo.yaml"
+	ends sim 2
+	printed sim.err 'job demo runs a command, which tally-fabric sim cannot'
+	spawn name "$fabric" run --fabric other "$top/topologies/demo.yaml"
+	ends name 2
+	printed name.err "^tally-fabric: --fabric: expected netns or inproc, not 'other'$"
+	spawn seeds "$fabric" sim --seeds 9..3 "$top/topologies/one-switch-2.yaml"
+	ends seeds 2
+	printed seeds.err "^tally-fabric: --seeds: expected a range such as 1\\.\\.100"
+	spawn rate "$fabric" sim --link-rate fast "$top/topologies/one-switch-2.yaml"
+	ends rate 2
+	printed rate.err "^tally-fabric: --link-rate: expected bits a second"
+}
+
+# An interrupt lets the row in progress end; the time given ends all.
+case_ends()
+{
+	sed 's/iterations: 5/iterations: 100000/' "$top/topologies/one-switch-2.yaml" >"$dir/long.yaml"
+	spawn timeout "$fabric" run --fabric inproc --timeout 1 "$dir/long.yaml"
+	ends timeout 124
+	printed timeout.err '^tally-fabric: 2 of 2 ranks still run after 1 s \(--timeout\) and are ended$'
+	spawn virtual "$fabric" sim --timeout 1 "$dir/long.yaml"
+	ends virtual 124
+	printed virtual.err '^tally-fabric: 2 of 2 ranks still run after 1 s of virtual time \(--timeout\)$'
+}
+
+case_interrupted()
+{
+	local sizes
+
+	sizes=$(seq -s K, 1 60)K
+	sed "s/sizes: [^]]*\]/sizes: [$sizes]/; s/iterations: 5/iterations: 400/" \
+		"$top/topologies/one-switch-2.yaml" >"$dir/many.yaml"
+	spawn threads "$fabric" run --fabric inproc "$dir/many.yaml"
+	spawn sim "$fabric" sim "$dir/many.yaml"
+	says threads '^ +1024 '
+	signal INT threads
+	says sim '^ +1024 '
+	signal INT sim
+	ends threads 1
+	ends sim 1
+	printed threads.out '^# Interrupted$'
+	printed sim.out '^# Interrupted$'
+	! grep -q '^ *61440 ' "$dir/threads.out" "$dir/sim.out" || fail "they went on to the last row"
+}
+
+run_cases 2 one-switch tree lossy two-jobs repeats seeds links refused ends interrupted
+exit "$not_ok"

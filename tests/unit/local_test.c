@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// local_test.c - switches of a fabric in one process have the options that tally-switch gets; what cannot be had there.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/capture.h"
+#include "tests/unit/local_rig.h"
+#include "topologies/local.h"
+
+static unsigned nr_plugged;
+
+static int plug(void *context, struct local_switch *sw, unsigned int port)
+{
+	assert_ptr_equal(context, &nr_plugged);
+	assert_true(port < sw->node.lcore.nr_ports);
+	nr_plugged++;
+	return 0;
+}
+
+static uint64_t now(void)
+{
+	return 5000000;
+}
+
+static int chance(void *to, size_t len)
+{
+	memset(to, 0x33, len);
+	return 0;
+}
+
+static void no_close(struct port *port)
+{
+	(void)port;
+}
+
+static const struct port_ops ops = { .framed = false, .close = no_close };
+
+static const char faulty[] =
+	"hosts: [h1, h2]\nswitches: [s0, s1]\n"
+	"links: [[h1, s1-p4, {loss: 3%, delay: 7us, rate: 2G, queue: 55, mtu: 9000}], [h2, s1-p1],\n"
+	"  [s1-p9, s0-p2, {loss: 4%, jitter: 9us}]]\n"
+	"jobs: [{name: j, ranks: [h1, h2], workload: {sizes: [1K]}}]\nseed: 40\n";
+
+static const struct impair_params *impair(const struct local *l, unsigned sw, unsigned number,
+					  bool out)
+{
+	const struct lcore *lcore = &l->switches[sw].node.lcore;
+
+	for (unsigned i = 0; i < lcore->nr_ports; i++)
+		if (lcore->ports[i].port.spec.number == number)
+			return out ? &lcore->ports[i].out.impair.params
+				   : &lcore->ports[i].in.impair.params;
+	fail_msg("no port %u", number);
+	return NULL;
+}
+
+static void open_faulty(struct local *l, struct topology **t, bool lines)
+{
+	const struct local_ways ways = { .ops = &ops,
+					 .plug = plug,
+					 .context = &nr_plugged,
+					 .clock = now,
+					 .wall_ms = 1700000000000,
+					 .random = chance,
+					 .lines = lines };
+
+	nr_plugged = 0;
+	*t = local_rig_load(faulty);
+	memset(l, 0, sizeof(*l));
+	assert_int_equal(local_open(l, *t, &ways), 0);
+	assert_int_equal(nr_plugged, 4);
+}
+
+static void local_open__options_are_those_of_the_netns_fabric(void **state)
+{
+	struct topology *t;
+	struct local l;
+
+	(void)state;
+	open_faulty(&l, &t, false);
+	assert_int_equal(l.nr_switches, 2);
+	assert_true(impair(&l, 1, 4, false)->loss == 0.03 && impair(&l, 1, 4, true)->loss == 0.03);
+	assert_int_equal(impair(&l, 1, 4, true)->delay_ns, 7000);
+	assert_int_equal(impair(&l, 1, 4, true)->rate, 2000000000);
+	assert_int_equal(impair(&l, 1, 4, false)->queue, 55);
+	assert_true(impair(&l, 1, 1, false)->loss == 0);
+	/* Between switches each does what comes in. */
+	assert_true(impair(&l, 1, 9, false)->loss == 0.04 && impair(&l, 1, 9, true)->loss == 0);
+	assert_true(impair(&l, 0, 2, false)->loss == 0.04 && impair(&l, 0, 2, true)->loss == 0);
+	/* The root's seed is the topology's, and each switch has another. */
+	assert_int_equal(l.switches[0].conf.seed, 40);
+	assert_int_equal(l.switches[1].conf.seed, 40 + 1000003);
+	local_close(&l);
+	topology_free(t);
+}
+
+static void local_open__lines_have_rate_delay_and_queue(void **state)
+{
+	struct topology *t;
+	struct local l;
+
+	(void)state;
+	open_faulty(&l, &t, true);
+	assert_true(impair(&l, 1, 4, true)->loss == 0.03);
+	assert_int_equal(impair(&l, 1, 4, true)->delay_ns, 0);
+	assert_int_equal(impair(&l, 1, 4, false)->rate, 0);
+	assert_int_equal(impair(&l, 1, 4, true)->queue, 0);
+	assert_int_equal(impair(&l, 1, 9, false)->jitter_ns, 9000);
+	local_close(&l);
+	topology_free(t);
+}
+
+static void local_open__leaf_and_root(void **state)
+{
+	const struct lcore *leaf, *root;
+	struct topology *t;
+	struct local l;
+
+	(void)state;
+	open_faulty(&l, &t, true);
+	root = &l.switches[0].node.lcore;
+	leaf = &l.switches[1].node.lcore;
+	assert_false(pipe_is_leaf(root->pipe));
+	assert_true(pipe_is_leaf(leaf->pipe));
+	assert_int_equal(leaf->parent.flow.ip, t->node[l.switches[0].index].ip);
+	assert_int_equal(leaf->parent.flow.udp_port, WIRE_PORT);
+	assert_int_equal(leaf->parent.flow.port, local_port(&l.switches[1], 2));
+	assert_int_equal(leaf->ports[leaf->parent.flow.port].port.spec.number, 9);
+	assert_int_equal(local_port(&l.switches[0], 0), -1);
+	assert_int_equal(leaf->now.now_ns, 5000000);
+	assert_int_equal(leaf->now.wall_ms, 1700000000005);
+	assert_int_equal(leaf->ports[0].port.mtu, 9000);
+	assert_string_equal(leaf->ports[0].port.spec.text, "h1");
+	assert_int_equal(local_payload(&t->link[0]), 8972);
+	assert_int_equal(local_payload(&t->link[1]), 1472);
+	assert_ptr_equal(local_host_end(t, (unsigned)topology_node_find(t, "h2", 2)).link,
+			 &t->link[1]);
+	local_close(&l);
+	topology_free(t);
+}
+
+static void refused(const char *text, const char *words)
+{
+	struct topology *t = local_rig_load(text);
+	struct capture err;
+	char *said;
+	int rc;
+
+	capture_begin(&err, 2);
+	rc = local_check(t, "this fabric");
+	said = capture_end(&err);
+	assert_int_equal(rc, words ? -1 : 0);
+	if (words && !strstr(said, words))
+		fail_msg("%s", said);
+	free(said);
+	topology_free(t);
+}
+
+static void local_check__names_what_only_namespaces_can(void **state)
+{
+	(void)state;
+	refused(faulty, NULL);
+	refused("hosts: [h1]\nswitches: [s0]\nlinks: [[h1, s0-p1]]\n"
+		"jobs: [{name: own, ranks: [h1], run: train}]\n",
+		":4: job own runs a command, which this fabric cannot");
+	refused("hosts: {h1: {commands: [true]}}\nswitches: [s0]\nlinks: [[h1, s0-p1]]\n"
+		"jobs: [{name: j, ranks: [h1], workload: {sizes: [1K]}}]\n",
+		":1: the commands of host h1 need a network of their own, which this fabric does not make");
+}
+
+static void local_job_open__options_are_those_of_the_command(void **state)
+{
+	struct topology *t = local_rig_load(
+		"hosts: [h1]\nswitches: [s0]\nlinks: [[h1, s0-p1]]\n"
+		"jobs: [{name: j, ranks: [h1], workload: {sizes: [1K, 3000], dtype: int32, op: min, "
+		"iterations: 7, warmup: 3, check: 0}}]\n");
+	struct local_job job;
+
+	(void)state;
+	assert_int_equal(local_job_open(&job, t, &t->job[0], now, true), 0);
+	assert_int_equal(job.options.nr_counts, 2);
+	assert_int_equal(perf_options_count(&job.options, 1, TALLY_I32), 750);
+	assert_int_equal(job.options.dtypes[0], TALLY_I32);
+	assert_int_equal(job.options.ops[0], TALLY_MIN);
+	assert_int_equal(job.options.iters, 7);
+	assert_int_equal(job.options.warmup_iters, 3);
+	assert_false(job.options.check);
+	assert_true(job.options.clock == now && job.out == stdout);
+	local_job_close(&job);
+	topology_free(t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(local_open__options_are_those_of_the_netns_fabric),
+		cmocka_unit_test(local_open__lines_have_rate_delay_and_queue),
+		cmocka_unit_test(local_open__leaf_and_root),
+		cmocka_unit_test(local_check__names_what_only_namespaces_can),
+		cmocka_unit_test(local_job_open__options_are_those_of_the_command),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A run of a topology in one process: a thread for each rank and each switch, cables in memory, no privileges. */
+#ifndef TOPOLOGIES_THREADS_H
+#define TOPOLOGIES_THREADS_H
+
+#include "topologies/topology.h"
+
+/* The exit code.  timeout_s: 0, none. */
+int threads_main(const struct topology *t, double timeout_s);
+
+#endif
