@@ -127,18 +127,24 @@ static void engine_result(struct engine *engine, const struct wire_msg *msg)
 	if (chunk.again)
 		engine->stats.split.retransmit_ns += engine->now_ns - engine->since_ns;
 	engine->since_ns = engine->now_ns;
+	engine->awaited = (struct wire_range){ 0, 0 };
 	engine->warned = false;
 }
 
 static void engine_reply(struct engine *engine, const struct wire_msg *msg)
 {
+	struct wire_range awaited;
+
 	for (unsigned i = 0; i < ENGINE_PROBES; i++) {
 		struct engine_probe *probe = &engine->probes[i];
 
 		if (!probe->used || probe->slot != msg->slot || probe->round != msg->round)
 			continue;
 		probe->used = false;
-		engine->awaited = failure_awaited(session_status(&engine->session));
+		/* Of one slot alone a leaf knows whom its parent awaits: an answer about another takes it not back. */
+		awaited = failure_awaited(session_status(&engine->session));
+		if (awaited.nr)
+			engine->awaited = awaited;
 		coll_answer(engine->coll, session_status(&engine->session), msg->slot, msg->round,
 			    probe->sent_ns, engine->now_ns);
 		return;

@@ -618,6 +618,12 @@ int failure_stall(const struct failure *failure, const struct failure_stall *sta
 		return failure_say(failure, TALLY_TIMEOUT,
 				   "job %s: %s: %s does not answer, for %.1f s", job, op, sw,
 				   seconds);
+	if (stall->known && !stall->missing && !failure->awaited.nr && failure->config->ranges.nr)
+		return failure_say(
+			failure, TALLY_TIMEOUT,
+			"job %s: %s: all ranks below %s have sent theirs, but a switch above it does not "
+			"answer, for %.1f s",
+			job, op, sw, seconds);
 	if (!stall->known || !failure_whom(failure, stall->missing, ranks))
 		return failure_say(failure, TALLY_TIMEOUT,
 				   "job %s: %s: waiting for results of %s for %.1f s", job, op, sw,
