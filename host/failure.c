@@ -552,6 +552,14 @@ static int failure_refused(const struct failure *failure, const struct wire_stat
 			"%s%s takes no new jobs, and job %s is one: its operator drains it (tallyctl "
 			"drain); take another switch, or wait until that is over",
 			sw, config->ranges.nr ? ", or a switch above it," : "", config->job);
+	/* What is wanted is a place for a job, not slots. */
+	if (status->cause == WIRE_CAUSE_NO_SLOTS && status->value_a && !status->value_b)
+		return failure_say(
+			failure, TALLY_NO_SLOTS,
+			"%s has no place free for job %s: other jobs, which run or wait for ranks, hold "
+			"all %" PRIu64 " (tallyctl show jobs); wait until one ends, or start it with more "
+			"--jobs",
+			sw, config->job, status->value_a);
 	if (status->cause == WIRE_CAUSE_NO_SLOTS)
 		return failure_say(
 			failure, TALLY_NO_SLOTS,

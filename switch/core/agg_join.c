@@ -332,6 +332,8 @@ static void join_set(struct joining *j)
 	job_set_world(job, j->join.world, j->range, j->join.ranks > 0);
 	job->flags = j->join.flags & (uint16_t)~WIRE_JOB_CHUNK_FIXED;
 	job->since_ns = j->in->now->now_ns;
+	job->maker_ip = j->in->pkt->flow.ip;
+	job->ran = false;
 	job->rival = (struct job_rival){ .asked_ns = 0 };
 	job->want = (struct job_want){ .poked_ns = 0 };
 	j->i = job_index(job, j->wid);
@@ -527,6 +529,7 @@ static enum counter join_start(const struct joining *j)
 	}
 	j->job->all = j->job->joined;
 	j->job->running = true;
+	j->job->ran = true;
 	agg_tell(j->agg, j->job, join_bit(j), j->in->now);
 	return join_answer(j);
 }
@@ -576,7 +579,10 @@ static enum counter join_make(struct joining *j)
 		full.field = WIRE_FIELD_NONE;
 		return join_refuse(j, &full);
 	}
-	if (!job_has_place(&agg->table) && !agg_want_place(agg, now)) {
+	if (!job_has_place(&agg->table) && !agg_want_place(agg, j->in->pkt->flow.ip, now)) {
+		/* Not slots are short. */
+		full.value_a = agg->table.jobs_max;
+		full.value_b = 0;
 		agg_want_poke(agg, NULL, false, now);
 		return join_refuse(j, &full);
 	}

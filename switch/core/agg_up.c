@@ -295,6 +295,7 @@ static void up_run(struct agg *agg, const struct agg_in *in, struct job *job,
 	}
 	job->all = job->joined;
 	job->running = true;
+	job->ran = true;
 	agg_tell(agg, job, 0, in->now);
 }
 
