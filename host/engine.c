@@ -173,6 +173,7 @@ static void engine_packet(struct engine *engine, const struct transport_pkt *pkt
 	struct wire_msg msg;
 
 	engine->stats.rx_bytes += pkt->len;
+	engine->unsent = 0;
 	if (wire_parse(&msg, pkt->data, pkt->len) != WIRE_OK) {
 		engine->stats.dropped++;
 		return;
@@ -220,6 +221,7 @@ static void engine_send_failed(struct engine *engine)
 
 	transport->failed = 0;
 	if (why != EMSGSIZE) {
+		engine->unsent = why;
 		log_print(TALLY_LOG_TRACE, "rank %u: packet lost: %s", engine->session.rank,
 			  strerror(why));
 		return;
@@ -230,9 +232,9 @@ static void engine_send_failed(struct engine *engine)
 	} else if (engine->session.state == SESSION_RUNNING && !engine->status &&
 		   transport->p < session_status(&engine->session)->p) {
 		snprintf(engine->text, ENGINE_TEXT,
-			 "the path to the switch %s carries chunks of %u bytes any more, not the %u agreed; every "
+			 "the path to the switch %s no longer carries chunks of the %u bytes agreed, but of %u; every "
 			 "rank calls tally_rejoin()",
-			 engine->config.sw.text, transport->p, session_status(&engine->session)->p);
+			 engine->config.sw.text, session_status(&engine->session)->p, transport->p);
 		engine_break(engine, TALLY_SYSTEM, WIRE_CAUSE_ABORTED);
 	}
 }
@@ -465,6 +467,7 @@ static int engine_stalled(struct engine *engine, uint64_t for_ns)
 		.awaited = engine->awaited,
 		.forgotten = engine->session.forgotten,
 		.above = engine->lost_above,
+		.unsent = engine->unsent,
 	};
 	struct failure_stall stall = {
 		.for_ns = for_ns,
