@@ -239,8 +239,9 @@ else
 fi
 run_cases 3 "${cases[@]}"
 if fabric_possible && [ -x "$build/tally-fabric" ]; then
-	run_cases 2 netns-loss netns-order netns-delay netns-rate netns-corrupt netns-corrupt-checked netns-everything \
-		$([ ! -x "$build/tallyctl" ] || echo netns-corrupt-out)
+	cases=(netns-loss netns-order netns-delay netns-rate netns-corrupt netns-corrupt-checked netns-everything)
+	[ ! -x "$build/tallyctl" ] || cases+=(netns-corrupt-out)
+	run_cases 2 "${cases[@]}"
 else
 	echo "skip netns: this system allows no user namespaces (unshare -Urn)"
 fi
