@@ -38,7 +38,8 @@ static int signals_open(void)
 	sigemptyset(&action.sa_mask);
 	sigemptyset(&ignore.sa_mask);
 	return sigaction(SIGINT, &action, NULL) || sigaction(SIGTERM, &action, NULL) ||
-	       sigaction(SIGUSR1, &action, NULL) || sigaction(SIGPIPE, &ignore, NULL);
+	       sigaction(SIGUSR1, &action, NULL) || sigaction(SIGPIPE, &ignore, NULL) ||
+	       sigaction(SIGXFSZ, &ignore, NULL);
 }
 
 static void flush_captures(struct node *node)
