@@ -155,6 +155,10 @@ $(B)/kernels/quant_avx2.o: ISA := -mavx2 -mfma -mf16c
 $(B)/kernels/quant_scalar.o: EXTRA := -fno-tree-vectorize -fno-tree-slp-vectorize
 $(B)/%_dpdk.o $(B)/%_dpdk_test.o: EXTRA := $(DPDK_CFLAGS)
 $(B)/topologies/%.o $(B)/tests/unit/%.o: EXTRA += $(TOPO_CFLAGS)
+# A stack may be small (`ulimit -s`, a thread of the user's): what is large is not on it.
+ifeq ($(MODE),release)
+$(B)/proto/%.o $(B)/switch/%.o $(B)/host/%.o $(B)/topologies/%.o: FRAME := -Wframe-larger-than=49152
+endif
 
 # --- Kernels for the GPU: a fat binary in the library, where nvcc is -------------------------------
 CUDA_SRC   := $(wildcard kernels/cuda/*.cu kernels/cuda/*.cuh) kernels/cuda/quant_cuda.h kernels/quant.h \
@@ -299,7 +303,7 @@ $(B)/tests/cuda/piece.so: $(B)/tests/cuda/piece.o $(LIB)
 $(B)/%.o: %.c Makefile
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(ISA) $(EXTRA) $(DEPFLAGS) -c $< -o $@
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(ISA) $(EXTRA) $(FRAME) $(DEPFLAGS) -c $< -o $@
 $(B)/%.o: %.cc Makefile
 	$(call say,CXX,$<)
 	$(Q)mkdir -p $(@D)

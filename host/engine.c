@@ -124,18 +124,24 @@ static void engine_result(struct engine *engine, const struct wire_msg *msg)
 	if (chunk.again)
 		engine->stats.split.retransmit_ns += engine->now_ns - engine->since_ns;
 	engine->since_ns = engine->now_ns;
+	engine->awaited = (struct wire_range){ 0, 0 };
 	engine->warned = false;
 }
 
 static void engine_reply(struct engine *engine, const struct wire_msg *msg)
 {
+	struct wire_range awaited;
+
 	for (unsigned i = 0; i < ENGINE_PROBES; i++) {
 		struct engine_probe *probe = &engine->probes[i];
 
 		if (!probe->used || probe->slot != msg->slot || probe->round != msg->round)
 			continue;
 		probe->used = false;
-		engine->awaited = failure_awaited(session_status(&engine->session));
+		/* Of one slot alone a leaf knows whom its parent awaits: an answer about another takes it not back. */
+		awaited = failure_awaited(session_status(&engine->session));
+		if (awaited.nr)
+			engine->awaited = awaited;
 		coll_answer(engine->coll, session_status(&engine->session), msg->slot, msg->round,
 			    probe->sent_ns, engine->now_ns);
 		return;
@@ -164,6 +170,7 @@ static void engine_packet(struct engine *engine, const struct transport_pkt *pkt
 	struct wire_msg msg;
 
 	engine->stats.rx_bytes += pkt->len;
+	engine->unsent = 0;
 	if (wire_parse(&msg, pkt->data, pkt->len) != WIRE_OK) {
 		engine->stats.dropped++;
 		return;
@@ -211,6 +218,7 @@ static void engine_send_failed(struct engine *engine)
 
 	transport->failed = 0;
 	if (why != EMSGSIZE) {
+		engine->unsent = why;
 		log_print(TALLY_LOG_TRACE, "rank %u: packet lost: %s", engine->session.rank,
 			  strerror(why));
 		return;
@@ -221,9 +229,9 @@ static void engine_send_failed(struct engine *engine)
 	} else if (engine->session.state == SESSION_RUNNING && !engine->status &&
 		   transport->p < session_status(&engine->session)->p) {
 		snprintf(engine->text, ENGINE_TEXT,
-			 "the path to the switch %s carries chunks of %u bytes any more, not the %u agreed; every "
+			 "the path to the switch %s no longer carries chunks of the %u bytes agreed, but of %u; every "
 			 "rank calls tally_rejoin()",
-			 engine->config.sw.text, transport->p, session_status(&engine->session)->p);
+			 engine->config.sw.text, session_status(&engine->session)->p, transport->p);
 		engine_break(engine, TALLY_SYSTEM, WIRE_CAUSE_ABORTED);
 	}
 }
@@ -456,6 +464,7 @@ static int engine_stalled(struct engine *engine, uint64_t for_ns)
 		.awaited = engine->awaited,
 		.forgotten = engine->session.forgotten,
 		.above = engine->lost_above,
+		.unsent = engine->unsent,
 	};
 	struct failure_stall stall = {
 		.for_ns = for_ns,

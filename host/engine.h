@@ -92,6 +92,7 @@ struct engine {
 	uint64_t since_ns; /* last progress of the oldest operation */
 	uint64_t asked_ns; /* first KEEPALIVE since the last packet from the switch, 0: none */
 	bool warned;
+	int unsent;	     /* errno of a packet that could not go, if nothing came since */
 	bool lost_above;     /* in this epoch: a switch above ours has lost the job, says ours */
 	uint64_t warn_at_ns; /* while joining: when to say that the switch is silent; 0: not any more */
 

@@ -414,6 +414,12 @@ static int failure_no_answer(const struct failure *failure, const struct session
 			"nothing listens on UDP %s: start tally-switch -i 1@udp:%s there, or set "
 			"TALLY_SWITCH to where it runs",
 			to->text, to->text);
+	if (failure->unsent)
+		return failure_say(
+			failure, TALLY_TIMEOUT,
+			"the switch %s does not answer, for %.1f s: packets to it cannot be sent from "
+			"here: %s",
+			to->text, seconds, strerror(failure->unsent));
 	return failure_say(
 		failure, TALLY_TIMEOUT,
 		"the switch %s does not answer, for %.1f s: check that it runs, that TALLY_SWITCH is "
@@ -468,9 +474,9 @@ static int failure_tree(const struct failure *failure, const struct wire_status 
 	if (status->value_a == status->value_b)
 		return failure_say(
 			failure, TALLY_MISMATCH,
-			"job %s: a switch has ranks and other switches below it at the same time, "
-			"which it cannot add up: give all ranks the TALLY_SWITCH and TALLY_RANGES of "
-			"a leaf, and no switch itself as --parent",
+			"job %s: a switch has ranks and other switches below it at the same time, which it "
+			"cannot add up, or is above itself: give all ranks the TALLY_SWITCH and TALLY_RANGES "
+			"of a leaf, and no switch itself, or one below it, as --parent",
 			failure->config->job);
 	return failure_say(
 		failure, TALLY_MISMATCH,
@@ -552,6 +558,15 @@ static int failure_refused(const struct failure *failure, const struct wire_stat
 			"%s%s takes no new jobs, and job %s is one: its operator drains it (tallyctl "
 			"drain); take another switch, or wait until that is over",
 			sw, config->ranges.nr ? ", or a switch above it," : "", config->job);
+	/* What is wanted is a place for a job, not slots. */
+	if (status->cause == WIRE_CAUSE_NO_SLOTS && status->value_a && !status->value_b)
+		return failure_say(
+			failure, TALLY_NO_SLOTS,
+			"%s has no place free for job %s: other jobs, which run or wait for ranks, hold "
+			"all %" PRIu64
+			" (tallyctl show jobs); wait until one ends, or start it with more "
+			"--jobs",
+			sw, config->job, status->value_a);
 	if (status->cause == WIRE_CAUSE_NO_SLOTS)
 		return failure_say(
 			failure, TALLY_NO_SLOTS,
@@ -616,8 +631,17 @@ int failure_stall(const struct failure *failure, const struct failure_stall *sta
 			seconds);
 	if (stall->silent)
 		return failure_say(failure, TALLY_TIMEOUT,
-				   "job %s: %s: %s does not answer, for %.1f s", job, op, sw,
-				   seconds);
+				   "job %s: %s: %s does not answer, for %.1f s%s%s", job, op, sw,
+				   seconds,
+				   failure->unsent ? ": packets to it cannot be sent from here: "
+						   : "",
+				   failure->unsent ? strerror(failure->unsent) : "");
+	if (stall->known && !stall->missing && !failure->awaited.nr && failure->config->ranges.nr)
+		return failure_say(
+			failure, TALLY_TIMEOUT,
+			"job %s: %s: all ranks below %s have sent theirs, but a switch above it does not "
+			"answer, for %.1f s",
+			job, op, sw, seconds);
 	if (!stall->known || !failure_whom(failure, stall->missing, ranks))
 		return failure_say(failure, TALLY_TIMEOUT,
 				   "job %s: %s: waiting for results of %s for %.1f s", job, op, sw,

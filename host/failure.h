@@ -22,6 +22,7 @@ struct failure {
 	bool refused;		   /* nobody listens at the switch's address */
 	bool forgotten;		   /* the switch had lost the job */
 	bool above;		   /* and has said that this is because a switch above it had */
+	int unsent; /* errno of a packet that could not go, if nothing came since; 0: none */
 };
 
 /* The bit of a rank, 0 if it is not below our own switch. */

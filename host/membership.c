@@ -100,6 +100,7 @@ static struct failure membership_failure(struct engine *engine, char op[128])
 		.joined = engine->joined,
 		.awaited = engine->awaited,
 		.above = engine->lost_above,
+		.unsent = engine->unsent,
 	};
 }
 

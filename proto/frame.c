@@ -97,13 +97,24 @@ uint16_t frame_checksum_fold(uint32_t sum)
 	return (uint16_t)~sum;
 }
 
+static uint32_t frame_udp_pseudo(const uint8_t *buf, uint32_t len)
+{
+	return frame_checksum_add(FRAME_PROTO_UDP + len, buf + FRAME_OFF_IP_SRC, 8);
+}
+
 /* Over the pseudo header and the len bytes of header and payload; 0 if the field in it is right. */
 static uint16_t frame_udp_checksum(const uint8_t *buf, uint32_t len)
 {
-	uint32_t sum = FRAME_PROTO_UDP + len;
+	return frame_checksum_fold(
+		frame_checksum_add(frame_udp_pseudo(buf, len), buf + FRAME_OFF_L4, len));
+}
 
-	sum = frame_checksum_add(sum, buf + FRAME_OFF_IP_SRC, 8);
-	return frame_checksum_fold(frame_checksum_add(sum, buf + FRAME_OFF_L4, len));
+/* The sum that a sender leaves for its device to complete: then it was on no wire yet. */
+static bool frame_udp_partial(const uint8_t *buf, uint32_t len)
+{
+	const uint16_t sum = (uint16_t)~frame_checksum_fold(frame_udp_pseudo(buf, len));
+
+	return wire_get16(buf + FRAME_OFF_UDP_SUM) == sum;
 }
 
 static enum frame_error frame_parse_arp(struct frame *out, uint8_t *buf, size_t len)
@@ -130,7 +141,8 @@ static enum frame_error frame_parse_udp(struct frame *out, uint8_t *buf, uint32_
 	if (len < FRAME_UDP || len > n)
 		return FRAME_IP_LENGTH;
 	out->udp_no_checksum = wire_get16(buf + FRAME_OFF_UDP_SUM) == 0;
-	if (verify && !out->udp_no_checksum && frame_udp_checksum(buf, len) != 0)
+	if (verify && !out->udp_no_checksum && frame_udp_checksum(buf, len) != 0 &&
+	    !frame_udp_partial(buf, len))
 		return FRAME_UDP_CHECKSUM;
 	out->kind = FRAME_IS_UDP;
 	out->port_src = wire_get16(buf + FRAME_OFF_L4);

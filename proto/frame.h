@@ -66,8 +66,9 @@ struct frame {
 
 /*
  * Reads a frame of len bytes.  IPv4 headers and lengths are always checked; trailing padding is not
- * part of the payload.  UDP and ICMP checksums are checked only if verify (a frame from a virtual
- * link may carry a partial checksum that says nothing).  TCP or an unknown IPv4 protocol is
+ * part of the payload.  UDP and ICMP checksums are checked if verify (a device may have done so); for
+ * UDP none, and the pseudo header's alone are right as well: a frame from a virtual link has the
+ * latter if its sender's kernel left the rest to a device.  TCP or an unknown IPv4 protocol is
  * FRAME_IS_IPV4, ARP for anything but IPv4 over Ethernet FRAME_OTHER.  *out is valid on FRAME_OK
  * only, save dst, src and ethertype, which are filled in whenever len >= FRAME_ETH.
  */

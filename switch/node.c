@@ -7,6 +7,7 @@
 #include "switch/node.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -36,10 +37,9 @@ static int node_check(struct node *node, struct port_error *err)
 	return 0;
 }
 
-static int node_dpdk(struct node *node, struct port_error *err)
+static int node_eal(struct node *node, const struct port *ports, struct port_error *err)
 {
 	const struct conf *conf = node->conf;
-	struct port ports[PORT_MAX];
 	struct eal_params params = {
 		.ports = ports,
 		.nr_ports = node->lcore.nr_ports,
@@ -48,16 +48,30 @@ static int node_dpdk(struct node *node, struct port_error *err)
 		.file_prefix = conf->file_prefix,
 	};
 
-	if (!node->dpdk)
-		return 0;
-	for (unsigned i = 0; i < node->lcore.nr_ports; i++)
-		ports[i] = node->lcore.ports[i].port;
 	if (rundir_open(&node->rundir, err))
 		return -1;
 	params.runtime_dir = node->rundir.path;
 	if (!conf->huge)
 		log_line(LOG_INFO, "packets are in ordinary memory (hugepages: --huge)");
 	return eal_open(&params, err);
+}
+
+/* All ports are half a megabyte, which a stack may not have. */
+static int node_dpdk(struct node *node, struct port_error *err)
+{
+	struct port *ports;
+	int rc;
+
+	if (!node->dpdk)
+		return 0;
+	ports = calloc(node->lcore.nr_ports, sizeof(*ports));
+	if (!ports)
+		return port_fail(err, "out of memory");
+	for (unsigned i = 0; i < node->lcore.nr_ports; i++)
+		ports[i] = node->lcore.ports[i].port;
+	rc = node_eal(node, ports, err);
+	free(ports);
+	return rc;
 }
 
 static int node_open_ports(struct node *node, const volatile sig_atomic_t *stop,

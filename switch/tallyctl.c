@@ -52,6 +52,7 @@ static void help(FILE *out)
 	}
 	fputs("\n  -s, --switch PATH|NAME      its control socket (--ctl of tally-switch), if there are several\n"
 	      "      --json                  pass on the switch's answer\n"
+	      "      --                      ends the options: what follows is a word, even --help\n"
 	      "  -h, --help                  print this and exit\n"
 	      "  -V, --version               print the version and exit\n"
 	      "\nExit status: 0 done, 1 no switch or it refuses, 2 a wrong command or argument.\n",
@@ -111,13 +112,14 @@ static int run(struct tallyctl *ctl, const char *where, char **words, unsigned n
 	return rc ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* Output that nobody reads any more is no failure of what was ordered. */
+/* Output that nobody reads any more is no failure of what was ordered; beyond `ulimit -f` it could not be written. */
 static void quiet_pipe(void)
 {
 	struct sigaction ignore = { .sa_handler = SIG_IGN };
 
 	sigemptyset(&ignore.sa_mask);
 	sigaction(SIGPIPE, &ignore, NULL);
+	sigaction(SIGXFSZ, &ignore, NULL);
 }
 
 /* What could not be printed was not done. */
@@ -134,28 +136,33 @@ int main(int argc, char **argv)
 	static struct tallyctl ctl;
 	char *words[ARGS_MAX + 1] = { NULL };
 	const char *where = NULL;
+	bool options = true;
 	unsigned nr = 0;
 
 	for (int i = 1; i < argc; i++) {
-		const char *arg = argv[i];
+		const char *arg = argv[i], *option = options ? arg : "";
 
-		if (strcmp(arg, "-h") == 0 || strcmp(arg, "--help") == 0) {
+		if (strcmp(option, "--") == 0) {
+			options = false;
+			continue;
+		}
+		if (strcmp(option, "-h") == 0 || strcmp(option, "--help") == 0) {
 			help(stdout);
 			return written(EXIT_SUCCESS);
 		}
-		if (strcmp(arg, "-V") == 0 || strcmp(arg, "--version") == 0) {
+		if (strcmp(option, "-V") == 0 || strcmp(option, "--version") == 0) {
 			printf("tallyctl " TALLY_VERSION "\n");
 			return written(EXIT_SUCCESS);
 		}
-		if (strcmp(arg, "--json") == 0) {
+		if (strcmp(option, "--json") == 0) {
 			ctl.json = true;
-		} else if (strcmp(arg, "-s") == 0 || strcmp(arg, "--switch") == 0) {
+		} else if (strcmp(option, "-s") == 0 || strcmp(option, "--switch") == 0) {
 			if (i + 1 == argc)
 				return refuse("a path or name is to follow", arg);
 			where = argv[++i];
-		} else if (strncmp(arg, "--switch=", 9) == 0) {
+		} else if (strncmp(option, "--switch=", 9) == 0) {
 			where = arg + 9;
-		} else if (arg[0] == '-' && arg[1] && nr == 0) {
+		} else if (option[0] == '-' && option[1] && nr == 0) {
 			return refuse("unknown option", arg);
 		} else if (nr == ARGS_MAX) {
 			return refuse("too many words:", arg);

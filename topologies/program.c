@@ -100,6 +100,7 @@ static void program_enter(const struct program_plan *plan, int out, int err)
 	if (files_given.rlim_cur)
 		(void)setrlimit(RLIMIT_NOFILE, &files_given);
 	sandbox_unblock();
+	signal(SIGXFSZ, SIG_DFL);
 	execvp(plan->argv[0], plan->argv);
 	say_error("%s: cannot start %s: %s", plan->ns->name, plan->argv[0], strerror(errno));
 	_exit(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NO_EXEC);

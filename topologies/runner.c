@@ -101,6 +101,15 @@ static void interrupt_take(struct runner *r, int sig)
 	r->kill_s = clock_s() + end_s;
 }
 
+// As a program that prints what nobody reads any more: it ends.
+static void unread_take(struct runner *r)
+{
+	if (!r->screen.unread || r->nr_interrupts)
+		return;
+	screen_say(&r->screen, "nobody reads standard output any more: the run ends");
+	interrupt_take(r, SIGTERM);
+}
+
 static void signals_take(struct runner *r)
 {
 	struct signalfd_siginfo info;
@@ -202,6 +211,7 @@ void runner_turn(struct runner *r, double seconds)
 	}
 	if (nr > 0)
 		signals_take(r); // last: it may close what was polled
+	unread_take(r);
 	deadlines_check(r);
 	runner_jobs_check(r);
 	progress_say(r);

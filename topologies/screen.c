@@ -14,18 +14,19 @@ void screen_init(struct screen *s)
 	*s = (struct screen){ .progress = isatty(STDERR_FILENO) };
 }
 
-// Output that nobody reads any more is no reason to stop the run.
-static void fd_write(int fd, const char *text, size_t len)
+static void fd_write(struct screen *s, int fd, const char *text, size_t len)
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
 	ssize_t n;
 
 	while (len) {
 		n = write(fd, text, len);
-		if (n < 0 && errno == EAGAIN) // someone outside made it non-blocking
+		if (n < 0 && errno == EAGAIN) { // someone outside made it non-blocking
 			(void)poll(&p, 1, 1000);
-		else if (n < 0 && errno != EINTR)
+		} else if (n < 0 && errno != EINTR) {
+			s->unread |= fd == STDOUT_FILENO && errno == EPIPE;
 			return;
+		}
 		if (n > 0) {
 			text += n;
 			len -= (size_t)n;
@@ -36,7 +37,7 @@ static void fd_write(int fd, const char *text, size_t len)
 void screen_clear(struct screen *s)
 {
 	if (s->shown)
-		fd_write(STDERR_FILENO, "\r\033[K", 4);
+		fd_write(s, STDERR_FILENO, "\r\033[K", 4);
 	s->shown = false;
 }
 
@@ -45,7 +46,7 @@ void screen_pass(struct screen *s, int fd, const char *text, size_t len)
 	if (!len)
 		return;
 	screen_clear(s);
-	fd_write(fd, text, len);
+	fd_write(s, fd, text, len);
 	s->midline = text[len - 1] != '\n';
 }
 
@@ -58,7 +59,7 @@ void screen_line(struct screen *s, int fd, const char *prefix, const char *text)
 	line[n++] = '\n'; // in one write: other runs may share the terminal
 	screen_clear(s);
 	if (s->midline)
-		fd_write(fd, "\n", 1);
+		fd_write(s, fd, "\n", 1);
 	screen_pass(s, fd, line, n);
 }
 
@@ -77,8 +78,8 @@ void screen_progress(struct screen *s, const char *text)
 {
 	if (!s->progress || s->midline)
 		return;
-	fd_write(STDERR_FILENO, "\r", 1);
-	fd_write(STDERR_FILENO, text, strlen(text));
-	fd_write(STDERR_FILENO, "\033[K", 3);
+	fd_write(s, STDERR_FILENO, "\r", 1);
+	fd_write(s, STDERR_FILENO, text, strlen(text));
+	fd_write(s, STDERR_FILENO, "\033[K", 3);
 	s->shown = true;
 }

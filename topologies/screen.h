@@ -10,6 +10,7 @@ struct screen {
 	bool progress; /* stderr is a terminal */
 	bool shown;    /* the progress line stands there now */
 	bool midline;  /* what was passed on last did not end a line */
+	bool unread;   /* nobody reads stdout any more */
 };
 
 void screen_init(struct screen *s);

@@ -92,6 +92,8 @@ int summary_print(struct runner *r)
 		worst = 1;
 	if (r->nr_interrupts && (!worst || !r->nr_ranks))
 		worst = 128 + SIGINT;
+	if (r->screen.unread)
+		worst = 128 + SIGPIPE;
 	if (r->options->shell_host)
 		return r->nr_ranks && !r->timed_out ? program_code(r->rank[0].program.status)
 						    : worst;

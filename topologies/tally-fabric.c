@@ -2,6 +2,7 @@
 // tally-fabric: runs the jobs of a topology file on a network made for them.
 #include <getopt.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -411,6 +412,7 @@ int main(int argc, char **argv)
 	int code;
 
 	outfile_keep_standard();
+	signal(SIGXFSZ, SIG_IGN); // a file beyond `ulimit -f` is as one on a full disk
 	if (arguments_parse(&a, argc, argv))
 		return EXIT_USAGE;
 	say_init(a.verbose);

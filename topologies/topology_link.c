@@ -87,6 +87,16 @@ static void end_unknown(struct reader *r, const yaml_node_t *n)
 			  reader_describe(n).text, hint.text);
 }
 
+// Whether s is also how a port of a switch is written.
+static bool is_port(const struct topology *t, const char *s, const char *dash)
+{
+	const int i = dash ? topology_node_find(t, s, (size_t)(dash - s)) : -1;
+	uint64_t port;
+
+	return i >= 0 && t->node[i].is_switch && dash[1] == 'p' &&
+	       !topology_number_parse(dash + 2, 1, TOPOLOGY_PORT_MAX, &port);
+}
+
 // A host, or a switch and its port: "s1-p1".
 static int read_end(struct reader *r, const yaml_node_t *n, struct topology_end *e)
 {
@@ -95,6 +105,12 @@ static int read_end(struct reader *r, const yaml_node_t *n, struct topology_end 
 	int i = s ? topology_node_find(t, s, strlen(s)) : -1;
 	uint64_t port;
 
+	if (i >= 0 && !t->node[i].is_switch && is_port(t, s, dash)) {
+		reader_error_node(
+			r, n, "%s is a host, and a port of switch %.*s: give the host another name",
+			s, (int)(dash - s), s);
+		return -1;
+	}
 	if (i >= 0 && !t->node[i].is_switch) {
 		*e = (struct topology_end){ (unsigned int)i,
 					    0 }; // its port is known when the link is good

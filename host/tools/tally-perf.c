@@ -135,6 +135,7 @@ int main(int argc, char **argv)
 	struct perf_thread self = { .options = &options, .rank = -1 };
 	int err = perf_options_parse(&options, argc, argv);
 
+	signal(SIGXFSZ, SIG_IGN); /* a file beyond `ulimit -f` is as one on a full disk */
 	if (err < 0)
 		return 2;
 	if (err == 0 && options.json != NULL && perf_json_check(options.json) != 0)

@@ -73,7 +73,8 @@ struct agg {
 	bool strict_ports;
 	bool drains; /* makes no jobs any more */
 	struct agg_parent parent;
-	unsigned poke_next; /* job whose members are asked next */
+	unsigned poke_next;  /* job whose members are asked next */
+	unsigned share_next; /* job that is looked at next where one address may have too many */
 	struct outbox outbox;
 };
 
@@ -241,7 +242,8 @@ struct job *agg_find(struct agg *agg, const struct agg_in *in, unsigned *i, enum
 void agg_want_poke(struct agg *agg, const struct job *job, bool slots, const struct pipe_time *now);
 /* The slots of a job that nobody is there of any more, or its place; false: there is none. */
 bool agg_want_slots(struct agg *agg, const struct pipe_time *now);
-bool agg_want_place(struct agg *agg, const struct pipe_time *now);
+/* For a job that ip asks for: also one that never ran, of an address that has more of these. */
+bool agg_want_place(struct agg *agg, uint32_t ip, const struct pipe_time *now);
 /* Whether it may yet turn out that others are not there any more, and the job does well to wait. */
 bool agg_want_hopes(const struct agg *agg, struct job *job, const struct pipe_time *now);
 /* Asks the silent members of one job, not too often. Returns how many. */

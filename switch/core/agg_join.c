@@ -128,6 +128,16 @@ static bool join_ranges_fit(const struct joining *j)
 	return agg_is_leaf(j->agg) || (join->nr_ranges <= 1 && j->range.nr == join->world);
 }
 
+/* Two switches, each the other's parent: the asker's ranks would be below themselves. */
+static bool join_from_parent(const struct joining *j)
+{
+	const struct agg_parent *parent = &j->agg->parent;
+	const struct flow *from = &j->in->pkt->flow;
+
+	return parent->here && from->ip == parent->flow.ip &&
+	       from->udp_port == parent->flow.udp_port;
+}
+
 /* What this switch cannot do for anybody. */
 static struct refusal join_unfit(const struct joining *j)
 {
@@ -147,6 +157,9 @@ static struct refusal join_unfit(const struct joining *j)
 		no.field = WIRE_FIELD_RANGES;
 		no.value_a = join->world;
 		no.value_b = join->nr_ranges > 1 ? join->nr_ranges : wire_range_value(j->range);
+	} else if (join_from_parent(j)) {
+		no.field = WIRE_FIELD_RANGES;
+		no.value_a = no.value_b = wire_range_value(j->own);
 	} else if (!join_within(j->own, j->range)) {
 		no.field = WIRE_FIELD_RANGES;
 		no.value_a = wire_range_value(j->range);
@@ -332,6 +345,8 @@ static void join_set(struct joining *j)
 	job_set_world(job, j->join.world, j->range, j->join.ranks > 0);
 	job->flags = j->join.flags & (uint16_t)~WIRE_JOB_CHUNK_FIXED;
 	job->since_ns = j->in->now->now_ns;
+	job->maker_ip = j->in->pkt->flow.ip;
+	job->ran = false;
 	job->rival = (struct job_rival){ .asked_ns = 0 };
 	job->want = (struct job_want){ .poked_ns = 0 };
 	j->i = job_index(job, j->wid);
@@ -526,6 +541,7 @@ static enum counter join_start(const struct joining *j)
 		return join_answer(j);
 	}
 	j->job->all = j->job->joined;
+	j->job->ran = true;
 	j->job->running = true;
 	agg_tell(j->agg, j->job, join_bit(j), j->in->now);
 	return join_answer(j);
@@ -576,7 +592,10 @@ static enum counter join_make(struct joining *j)
 		full.field = WIRE_FIELD_NONE;
 		return join_refuse(j, &full);
 	}
-	if (!job_has_place(&agg->table) && !agg_want_place(agg, now)) {
+	if (!job_has_place(&agg->table) && !agg_want_place(agg, j->in->pkt->flow.ip, now)) {
+		/* Not slots are short. */
+		full.value_a = agg->table.jobs_max;
+		full.value_b = 0;
 		agg_want_poke(agg, NULL, false, now);
 		return join_refuse(j, &full);
 	}

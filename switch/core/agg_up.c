@@ -294,6 +294,7 @@ static void up_run(struct agg *agg, const struct agg_in *in, struct job *job,
 		return;
 	}
 	job->all = job->joined;
+	job->ran = true;
 	job->running = true;
 	agg_tell(agg, job, 0, in->now);
 }

@@ -121,10 +121,51 @@ bool agg_want_slots(struct agg *agg, const struct pipe_time *now)
 	return job || want_end(agg, now);
 }
 
-bool agg_want_place(struct agg *agg, const struct pipe_time *now)
+/* Whose a job is that never ran: its first member's, else the one's that asked for it. */
+static uint32_t want_owner(const struct job *job)
+{
+	const uint64_t known = job_known(job);
+
+	return known ? job->members[__builtin_ctzll(known)].flow.ip : job->maker_ip;
+}
+
+static bool want_never_ran(const struct job *job)
+{
+	return job->used && !job->running && !job->ran;
+}
+
+/*
+ * Names cost nothing: whoever JOINs under many would keep all others out.  One job is looked at for each JOIN, the
+ * next of those that never ran and are another's; its owner is left with no fewer than ip has then.
+ */
+static struct job *want_share(struct agg *agg, uint32_t ip)
+{
+	const struct job_table *table = &agg->table;
+	struct job *found = NULL;
+	unsigned theirs = 0, own = 0;
+
+	for (unsigned i = 0; i < table->jobs_max && !found; i++) {
+		struct job *job = &table->jobs[agg->share_next];
+
+		agg->share_next = (agg->share_next + 1) % table->jobs_max;
+		if (want_never_ran(job) && want_owner(job) != ip)
+			found = job;
+	}
+	for (unsigned i = 0; i < table->jobs_max && found; i++) {
+		const struct job *job = &table->jobs[i];
+
+		theirs += want_never_ran(job) && want_owner(job) == want_owner(found);
+		own += want_never_ran(job) && want_owner(job) == ip;
+	}
+	return theirs > own + 1 ? found : NULL;
+}
+
+bool agg_want_place(struct agg *agg, uint32_t ip, const struct pipe_time *now)
 {
 	struct job *job = want_oldest(agg, want_is_idle, now);
 
+	if (!job)
+		job = want_share(agg, ip);
 	if (!job)
 		job = want_end(agg, now);
 	if (job)

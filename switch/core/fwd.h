@@ -36,7 +36,7 @@ struct fwd_pkt {
 	uint32_t len;
 	uint32_t mtu;	    /* of the ingress port: IP bytes */
 	uint16_t port;	    /* ingress */
-	bool verify;	    /* checksums in it are meant to be right */
+	bool verify;	    /* no device has looked at its checksums */
 	uint8_t verdict;    /* out: enum fwd_verdict */
 	uint8_t counter;    /* out: enum counter; for LOCAL and GONE the pipe counts */
 	uint16_t out_port;  /* out, for FWD_PORT */

@@ -60,6 +60,7 @@ struct job_rival {
 struct job {
 	bool used;
 	bool running;
+	bool ran; /* an epoch, with these parameters */
 	char name[WIRE_NAME + 1];
 	uint64_t key;
 	uint16_t handle;
@@ -74,6 +75,7 @@ struct job {
 	uint64_t joined, left;
 	uint64_t gone; /* said to be gone in a millisecond that had no epoch to give: tried again */
 	uint64_t since_ns;			   /* created, or last reset */
+	uint32_t maker_ip;			   /* who asked for it with these parameters */
 	struct job_member members[WIRE_WORLD_MAX]; /* ranks: by wid; switches: as they came */
 	struct job_up up;
 	struct job_want want;

@@ -38,7 +38,7 @@ struct ethdev {
 	uint16_t id;
 	bool made; /* by rte_vdev_init(name) */
 	bool opened;
-	bool af_packet; /* checksums in its frames may be partial */
+	bool af_packet; /* see above */
 	int netdev_fd;
 	char name[64];
 };
@@ -291,8 +291,7 @@ static int ethdev_open(struct port *port, struct port_error *err)
 	return 0;
 }
 
-static void ethdev_pkt(const struct port *port, const struct ethdev *dev, struct pkt *pkt,
-		       struct rte_mbuf *m)
+static void ethdev_pkt(const struct port *port, struct pkt *pkt, struct rte_mbuf *m)
 {
 	bool whole = m->nb_segs == 1 || rte_pktmbuf_linearize(m) == 0;
 	uint64_t sum = m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK;
@@ -302,7 +301,7 @@ static void ethdev_pkt(const struct port *port, const struct ethdev *dev, struct
 		.len = m->data_len,
 		.cap = (uint32_t)(m->buf_len - m->data_off),
 		.flow = { .port = port->index },
-		.verify = !dev->af_packet && sum != RTE_MBUF_F_RX_L4_CKSUM_GOOD,
+		.verify = sum != RTE_MBUF_F_RX_L4_CKSUM_GOOD,
 		.too_long = !whole,
 		.buf = m,
 		.pool = port->pool,
@@ -317,7 +316,7 @@ static unsigned ethdev_rx(struct port *port, struct pkt *pkts, unsigned max)
 				       (uint16_t)(max < ETHDEV_BURST ? max : ETHDEV_BURST));
 
 	for (uint16_t i = 0; i < nr; i++)
-		ethdev_pkt(port, dev, &pkts[i], mbufs[i]);
+		ethdev_pkt(port, &pkts[i], mbufs[i]);
 	return nr;
 }
 

@@ -21,7 +21,7 @@ struct pkt {
 	uint32_t len;
 	uint32_t cap;	   /* room at data */
 	struct flow flow;  /* socket ports: the peer.  On every port: its index */
-	bool verify;	   /* checksums in it are meant to be right */
+	bool verify;	   /* no device has looked at its checksums */
 	bool too_long;	   /* longer than any buffer: data has only its beginning */
 	void *buf;	   /* the pool's handle */
 	struct pool *pool; /* NULL: borrowed */

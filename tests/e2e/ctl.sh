@@ -83,6 +83,7 @@ case_shown()
 	shown '^ *[1-9][0-9]* +completed +sum +contribution' show counters
 	shown '^rx ([0-9]+) = sum of verdicts \1$' show counters
 	shown '^ +2 +joined +127\.' show job job
+	refused 1 'no job "--help"' show job -- --help
 	shown '^ +[0-9]+ +(result|waits) .*all-reduce [0-9]+ ' show slot job 0
 	shown '^tally_packets_total\{verdict="completed",class="sum"\} [1-9]' metrics
 	shown '^tally_job_running\{job="job"\} 1$' metrics

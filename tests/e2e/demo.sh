@@ -286,6 +286,21 @@ killed_with()
 	[ ! -s "$dir/left.out" ] || fail "files are left: $(head -n 3 "$dir/left.out")"
 }
 
+# Its reader goes: the run ends, and does not go on for nobody.
+case_unread()
+{
+	cat >"$dir/u.yaml" <<-END
+		hosts: [h1]
+		switches: [s1]
+		links: [[h1, s1-p1]]
+		jobs: [{name: u, ranks: [h1], run: "while :; do echo again; sleep 0.1; done"}]
+	END
+	spawn fabric sh -c "{ '$fabric' run '$dir/u.yaml'; echo \$? >'$dir/code'; } | head -n 1"
+	ends fabric 0
+	grep -qx 141 "$dir/code" || fail "exit status $(cat "$dir/code"), not 141"
+	printed fabric.err 'nobody reads standard output any more'
+}
+
 case_killed()
 {
 	killed_with KILL 137
@@ -302,5 +317,5 @@ case_terminated()
 }
 
 run_cases 2 same-weights same-weights-with-loss two-at-the-same-time one-core udp-driver accuracy files \
-	rank-killed switch-killed timeout killed interrupted terminated
+	rank-killed switch-killed timeout unread killed interrupted terminated
 exit $not_ok

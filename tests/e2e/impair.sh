@@ -129,6 +129,12 @@ met()
 	grep -qE "on purpose, in: (.* )?[1-9][0-9]* $1" "$dir/switch.out"
 }
 
+# dropped SWITCH COUNTER: it has counted some.
+dropped()
+{
+	"$build/tallyctl" -s "$1" show counters | grep -qE "[1-9][0-9]* +$2 "
+}
+
 # A partition that heals: the ranks wait, and go on.
 case_udp-down-and-up()
 {
@@ -193,6 +199,24 @@ case_netns-corrupt()
 	namespaces "corrupt: 5%" corrupted
 	printed net.out '^ +[1-9][0-9]* +udp_checksum '
 }
+# On its way to the next switch, whose port is an interface: the kernel there has not looked either.
+case_netns-corrupt-out()
+{
+	local root=r$BASHPID leaf=l$BASHPID other=o$BASHPID
+
+	cat >"$dir/net.yaml" <<-END
+		hosts: [h1, h2, h3, h4]
+		switches: [$root, $leaf, $other]
+		links: [[h1, $leaf-p1], [h2, $leaf-p2], [h3, $other-p1], [h4, $other-p2], [$leaf-p9, $root-p1], [$other-p9, $root-p2]]
+		jobs: [{name: sums, ranks: [h1, h2, h3, h4], run: "exec '$rank' until:$dir/enough:3000"}]
+	END
+	spawn net "$build/tally-fabric" run "$dir/net.yaml"
+	until_true "$build/tallyctl" -s "$leaf" set impair 9 corrupt=2%,dir=out >/dev/null 2>&1 || fail "no leaf"
+	until_true dropped "$root" udp_checksum || fail "no wrong checksum is dropped"
+	touch "$dir/enough"
+	ends net 0
+	printed net.out "rank 0: until:$dir/enough:3000 right"
+}
 case_netns-corrupt-checked()
 {
 	with+=(TALLY_CHECK=1)
@@ -215,7 +239,9 @@ else
 fi
 run_cases 3 "${cases[@]}"
 if fabric_possible && [ -x "$build/tally-fabric" ]; then
-	run_cases 2 netns-loss netns-order netns-delay netns-rate netns-corrupt netns-corrupt-checked netns-everything
+	cases=(netns-loss netns-order netns-delay netns-rate netns-corrupt netns-corrupt-checked netns-everything)
+	[ ! -x "$build/tallyctl" ] || cases+=(netns-corrupt-out)
+	run_cases 2 "${cases[@]}"
 else
 	echo "skip netns: this system allows no user namespaces (unshare -Urn)"
 fi

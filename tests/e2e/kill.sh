@@ -287,13 +287,31 @@ case_training-worker()
 	trained 1
 }
 
+# A root that is silent for good: every rank says that it is not its own switch, which answers.
+case_silent-root()
+{
+	local pid i
+
+	victim=root when=none
+	make_fabric
+	echo "TALLY_TIMEOUT=3 exec '$build/tests/e2e/rank' 'until:$dir/never:3000'" >"$dir/rank"
+	spawn fabric "$build/tally-fabric" run "$dir/kill.yaml" --timeout "$patience"
+	says fabric 'rank 0: joined'
+	pid=$(find_victim) && kill -STOP "$pid" || fail "no root is there" || return
+	for i in 0 1; do
+		says fabric "all ranks below the switch 10.0.0.25$((3 - i)):48880 have sent theirs, but a switch above it does not answer, for 3"
+	done
+	kill -CONT "$pid"
+	ends fabric 1
+}
+
 names=()
 cases()
 {
 	local name
 
 	for name; do
-		[[ $name = training-* ]] || eval "case_$name() { run_cell $name; }"
+		[[ $name = training-* || $name = silent-* ]] || eval "case_$name() { run_cell $name; }"
 		names+=("$name")
 	done
 }
@@ -333,15 +351,15 @@ table()
 case ${2-} in
 '') cases worker-kill-{window,last} leaf-kill-{start,midway} root-kill-{window,midway,end} \
 	worker-link-midway leaf-link-window {leaf,root}-kill-midway-udp
-	names+=("${trainings[@]}") ;;
+	names+=(silent-root "${trainings[@]}") ;;
 all) for victim in "${victims[@]}"; do
 	for fault in "${faults[@]}"; do
 		cases "$victim-$fault"-{start,window,midway,last,end}
 	done
 done
 	cases {leaf,root}-kill-{start,window,midway,last,end}-udp
-	names+=("${trainings[@]}") ;;
-training-*) names=("${@:2}") ;;
+	names+=(silent-root "${trainings[@]}") ;;
+training-* | silent-*) names=("${@:2}") ;;
 *) cases "${@:2}" ;;
 esac
 run_cases 3 "${names[@]}"

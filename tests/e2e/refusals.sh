@@ -375,6 +375,31 @@ case_full-disk()
 	fi
 }
 
+# A file beyond the limit is as one on a full disk: a job goes on, and what is not complete is said at the end.
+case_file-limit()
+{
+	local i
+
+	spawn switch sh -c "ulimit -f 20; exec '$switch' -i '1@udp:$address' --ctl none --pcap '$dir/pcap'"
+	says switch 'ready, '
+	for i in 0 1; do
+		worker "w$i" job "$i" 2 "$perf" -b 256K -e 256K -n 3 -w 0
+	done
+	all_end w 2 0
+	signal TERM switch
+	ends switch 0
+	printed switch.err 'port 1: its captures are not complete'
+	refused 1 'j\.json.*File too large' sh -c "ulimit -f 1; exec '$perf' -t 1 -b 1K -e 64K -n 1 -J '$dir/j.json' >/dev/null"
+}
+
+case_small-stack()
+{
+	spawn switch sh -c "ulimit -s 128; exec '$switch' -i '1@udp:$address' --ctl none"
+	says switch 'ready, '
+	signal TERM switch
+	ends switch 0
+}
+
 # Closed standard files are not taken for others: a capture holds packets, not words.
 case_closed-standard-files()
 {
@@ -398,7 +423,7 @@ case_closed-standard-files()
 cases=(full-disk pipes perf-options train-options fabric-options fabric-forbidden fabric-files sim-options
 	second-without-driver)
 if [ -x "$switch" ]; then
-	cases+=(closed-standard-files few-files switch-options switch-devices no-hugepages no-capability small-mtu address-in-use restart-after-kill two-switches)
+	cases+=(closed-standard-files file-limit small-stack few-files switch-options switch-devices no-hugepages no-capability small-mtu address-in-use restart-after-kill two-switches)
 else
 	echo "skip refusals of tally-switch: it is not built (DPDK is missing)"
 fi

@@ -698,7 +698,7 @@ def memif_sums():
         return 'ethtool is missing'
 
     def go(hosts):
-        # What a packet socket receives does not say that a checksum is not there yet.
+        # What a packet socket passes on as ordinary traffic has no checksum yet.
         for h in hosts:
             h.run('ethtool', '-K', 'eth0', 'tx', 'off')
         path = f'{tmp}/memif.sock'

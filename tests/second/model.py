@@ -38,23 +38,27 @@ class Cell:
 
 
 class Job:
-    def __init__(self, join, handle, epoch, now):
+    def __init__(self, join, handle, epoch, now, ip):
         self.name, self.key = join.name, codec.fnv1a(join.name)
         self.handle, self.epoch, self.running = handle, epoch, False
         self.p, self.slots, self.lease, self.cells = 0, 0, None, {}
         self.ended = Record(cause=0, a=NOBODY, b=NOBODY, epoch=0, descs=(b"", b""))
-        self.begin_anew(join, now)
+        self.begin_anew(join, now, ip)
 
-    def begin_anew(self, join, now):
+    def begin_anew(self, join, now, ip):
+        self.maker = ip
         self.world, self.all, self.since = join.world, (1 << join.world) - 1, now
         self.flags = join.flags & ~codec.CHUNK_FIXED
         self.members, self.joined, self.left, self.gone = {}, 0, 0, 0
         self.asked = self.first_asked = self.waits = 0
-        self.rival = None
+        self.rival, self.ran = None, False
 
     def quiet_since(self, leavers=True):
         return max([self.since] + [m.heard for m in self.members.values()
                                    if leavers or not self.left >> m.wid & 1])
+
+    def owner(self):
+        return self.members[min(self.members)].ip if self.members else self.maker
 
     def silent(self, now, since=SECOND):
         return sum(1 << m.wid for m in self.members.values() if now - m.heard > since)
@@ -65,7 +69,7 @@ class Switch:
         """limits: jobs, slots and P at most, without and with CHECK."""
         self.jobs_max, self.slots_max, self.p_plain, self.p_check = limits
         self.start, self.last, self.jobs, self.told = start, 0, {}, {}
-        self.places, self.turn = [None] * limits[0], 0
+        self.places, self.turn, self.share = [None] * limits[0], 0, 0
 
     # --- What all messages share -----------------------------------------------------------------
     def input(self, now, wall, address, packet):
@@ -347,10 +351,10 @@ class Switch:
     def make(self, head, join):
         if len(self.jobs) == self.jobs_max and not self.free_place():
             self.ask_others(None, every=True)
-            self.refuse(None, head, join, codec.NO_SLOTS, (SLOTS, 0, join.slots))
+            self.refuse(None, head, join, codec.NO_SLOTS, (SLOTS, self.jobs_max, 0))
             return None
         epoch = self.next_epoch(join.base)
-        job = Job(join, self.free_handle(epoch), epoch, self.now)
+        job = Job(join, self.free_handle(epoch), epoch, self.now, self.address[0])
         self.jobs[job.handle] = job
         self.places[self.places.index(None)] = job
         return job
@@ -366,10 +370,19 @@ class Switch:
         return handle
 
     # --- Room that is wanted: slots, or a place in the table --------------------------------------
+    def share_of(self, ip):
+        new = [j for j in self.places if j and not j.running and not j.ran]
+        for _ in self.places:
+            job, self.share = self.places[self.share], (self.share + 1) % self.jobs_max
+            if job in new and job.owner() != ip:
+                many = sum(j.owner() == job.owner() for j in new)
+                return job if many > sum(j.owner() == ip for j in new) + 1 else None
+        return None
+
     def free_place(self):
         idle = [j for j in self.places if j and not j.running
                 and self.now - j.quiet_since() > (IDLE if j.members else MADE)]
-        job = min(idle, key=Job.quiet_since) if idle else self.end_dead()
+        job = min(idle, key=Job.quiet_since) if idle else self.share_of(self.address[0]) or self.end_dead()
         if job:
             self.remove(job)
         return job is not None
@@ -472,7 +485,7 @@ class Switch:
     def replace(self, job, head, join):
         enters = join.base == (job.epoch if job.running else job.epoch - 1)
         self.break_epoch(job, codec.RESTARTED, head.wid)
-        job.begin_anew(join, self.now)
+        job.begin_anew(join, self.now, self.address[0])
         if enters:
             self.accept(job, head, join)
         self.answer_job(head, job)
@@ -549,6 +562,7 @@ class Switch:
         job.p = min([self.p_max(job.flags)] + [j.p for j in joins])
         job.slots = min(wanted, most)
         first = next(a for a, b in self.gaps() if b - a >= codec.SE + job.slots)
+        job.ran = True
         job.lease, job.running, job.cells = (first, first + codec.SE + job.slots), True, {}
         return 0
 

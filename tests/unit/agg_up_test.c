@@ -426,6 +426,25 @@ static void agg_up__the_parent_runs_it_with_other_ranks(void **state)
 	rig_close(&rig);
 }
 
+/* Two switches, each the other's parent: neither has ranks that the other adds up. */
+static void agg_up__its_parent_is_not_its_member(void **state)
+{
+	struct flow flow = rig_parent();
+	struct wire_join join;
+	struct rig rig;
+	uint32_t len;
+
+	(void)state;
+	leaf_open(&rig);
+	join = leaf_join(&rig, 5);
+	join.ranks = 1;
+	join.port = flow.udp_port;
+	len = (uint32_t)wire_join_build(rig.buf, 5, &join);
+	has(rig_send(&rig, &flow, len), "REFUSED epoch 0 wid 5 cause 8 b 5 field 6: 327681 327681");
+	assert_null(pipe_job(rig.pipe, 0));
+	rig_close(&rig);
+}
+
 /* An earlier life of this switch ran it, and whoever was to end it may have left since. */
 static void agg_up__the_parent_runs_what_is_not_here(void **state)
 {
@@ -684,6 +703,7 @@ int main(void)
 		cmocka_unit_test(agg_up__the_parent_has_forgotten_what_it_forms),
 		cmocka_unit_test(agg_up__a_late_join_hides_nothing_and_ends_nothing),
 		cmocka_unit_test(agg_up__the_parent_runs_it_with_other_ranks),
+		cmocka_unit_test(agg_up__its_parent_is_not_its_member),
 		cmocka_unit_test(agg_up__the_parent_runs_what_is_not_here),
 		cmocka_unit_test(agg_up__a_refusal_by_a_parent_that_was_restarted),
 		cmocka_unit_test(agg_up__the_parents_clock_is_ahead),

@@ -386,6 +386,59 @@ static void agg_want_place__of_jobs_that_nobody_joined(void **state)
 	rig_close(&rig);
 }
 
+/* Joins, and joins again all the time: nobody of it is silent, and it never runs. */
+static void crowd(struct rig *rig, unsigned wid, const char *names)
+{
+	for (; *names; names++) {
+		const char name[2] = { *names };
+
+		join(rig, name, wid, 2);
+		has(join(rig, name, wid, 2), wid == 1 ? "inc 101" : "inc 100");
+	}
+}
+
+/* One address JOINs under as many names as there are places. */
+static void agg_want_place__of_an_address_that_has_many(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	open_for(&rig, 400, 4);
+	form(&rig, "runs", 1);
+	crowd(&rig, 1, "abc");
+	/* The first in turn of them; its owner does not drive its own out. */
+	has(join(&rig, "f", 1, 2), "cause 10 b 1 field 5: 4 0");
+	has(join(&rig, "k", 0, 2), "STATUS FORMING");
+	assert_null(job_of(&rig, "a"));
+	/* What nobody joined yet counts as its maker's.  One more would only turn it round. */
+	has(join(&rig, "l", 0, 2), "cause 10");
+	has(join(&rig, "k", 0, 2), "inc 100");
+	has(join(&rig, "l", 0, 2), "cause 10");
+	has(join(&rig, "a", 1, 2), "cause 10");
+	assert_non_null(job_of(&rig, "b"));
+	assert_non_null(job_of(&rig, "c"));
+	assert_true(job_of(&rig, "runs")->running);
+	rig_close(&rig);
+}
+
+/* A job that ran is nobody's to take, though its ranks form it anew. */
+static void agg_want_place__not_of_a_job_that_ran(void **state)
+{
+	static const char *const names[] = { "a", "b", "c" };
+	struct rig rig;
+
+	(void)state;
+	open_for(&rig, 400, 3);
+	for (unsigned i = 0; i < 3; i++) {
+		form(&rig, names[i], 1);
+		join(&rig, names[i], 0, 2);
+		assert_false(job_of(&rig, names[i])->running);
+	}
+	for (unsigned i = 0; i < 6; i++)
+		has(join(&rig, "k", 1, 2), "cause 10");
+	rig_close(&rig);
+}
+
 static void agg_want_place__of_a_job_whose_processes_are_gone(void **state)
 {
 	struct rig rig;
@@ -459,6 +512,8 @@ int main(void)
 		cmocka_unit_test(agg_want_hopes__fewer_slots_only_if_the_others_live),
 		cmocka_unit_test(agg_want_poke__some_at_a_time),
 		cmocka_unit_test(agg_want_place__of_jobs_that_nobody_joined),
+		cmocka_unit_test(agg_want_place__of_an_address_that_has_many),
+		cmocka_unit_test(agg_want_place__not_of_a_job_that_ran),
 		cmocka_unit_test(agg_want_place__of_a_job_whose_processes_are_gone),
 		cmocka_unit_test(agg_want_place__of_a_job_silent_for_long),
 		cmocka_unit_test(agg_gone__the_last_that_waits_ends_the_job),

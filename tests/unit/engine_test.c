@@ -2,6 +2,7 @@
 // engine_test.c - host/engine.c, membership.c and failure.c over sockets, with a switch that loses packets.
 #include "host/engine.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -477,6 +478,10 @@ static const struct {
 	  TALLY_NO_SLOTS,
 	  "has no slots free for job sums" },
 	{ SESSION_WAS_REFUSED,
+	  { .cause = WIRE_CAUSE_NO_SLOTS, .field = WIRE_FIELD_SLOTS, .value_a = 64 },
+	  TALLY_NO_SLOTS,
+	  "has no place free for job sums: other jobs, which run or wait for ranks, hold all 64 " },
+	{ SESSION_WAS_REFUSED,
 	  { .cause = WIRE_CAUSE_PARAMETERS,
 	    .field = WIRE_FIELD_FLAGS,
 	    .value_a = WIRE_JOB_CHECK,
@@ -530,6 +535,12 @@ static void failure_stall__who_is_missing(void **state)
 	stall.silent = true;
 	failure_stall(&failure, &stall);
 	assert_non_null(strstr(words, "the switch 10.0.0.254:48880 does not answer, for 30.0 s"));
+	failure.unsent = ENETUNREACH;
+	failure_stall(&failure, &stall);
+	assert_non_null(
+		strstr(words,
+		       "does not answer, for 30.0 s: packets to it cannot be sent from here: "
+		       "Network is unreachable"));
 	failure.refused = true;
 	failure_stall(&failure, &stall);
 	assert_non_null(strstr(words, "nothing listens at the switch 10.0.0.254:48880 any more"));

@@ -90,6 +90,19 @@ static void failure_stall__ranks_here_and_behind_another_switch(void **state)
 			    "job sums: barrier 3: waiting for rank 8 of 16 (behind another switch) "
 			    "for 30.0 s; slot 5");
 	failure.awaited.nr = 0;
+	assert_int_equal(failure_stall(&failure, &stall), TALLY_TIMEOUT);
+	assert_string_equal(
+		text,
+		"job sums: barrier 3: all ranks below the switch 10.0.0.9:48880 have sent theirs, but a "
+		"switch above it does not answer, for 30.0 s");
+	/* Nothing is known yet, or there is no switch above. */
+	stall.known = false;
+	failure_stall(&failure, &stall);
+	assert_string_equal(
+		text, "job sums: barrier 3: waiting for results of the switch 10.0.0.9:48880 for "
+		      "30.0 s");
+	stall.known = true;
+	config.ranges.nr = 0;
 	failure_stall(&failure, &stall);
 	assert_string_equal(
 		text, "job sums: barrier 3: waiting for results of the switch 10.0.0.9:48880 for "

@@ -184,6 +184,35 @@ static void frame_parse__udp(void **state)
 	assert_int_equal(frame.len, 5);
 }
 
+/* What the sender's kernel leaves to a device: the sum of the pseudo header alone, not complemented. */
+static void frame_parse__partial_udp_checksum(void **state)
+{
+	uint8_t buf[128] = { 0 };
+	size_t len = unhex(buf, golden_udp);
+	struct frame frame;
+	uint16_t pseudo;
+
+	(void)state;
+	pseudo = naive_sum(17 + 8 + 7, buf + 26, 8);
+	buf[40] = (uint8_t)(pseudo >> 8);
+	buf[41] = (uint8_t)pseudo;
+	assert_int_equal(parse_exact(&frame, buf, len, true), FRAME_OK);
+	assert_false(frame.udp_no_checksum);
+	assert_int_equal(frame.len, 7);
+	/* Nobody can tell, and it was on no wire. */
+	buf[45] ^= 0x10;
+	assert_int_equal(parse_exact(&frame, buf, len, true), FRAME_OK);
+	for (unsigned bit = 0; bit < 16; bit++) {
+		buf[40 + bit / 8] ^= (uint8_t)(1 << bit % 8);
+		assert_int_equal(parse_exact(&frame, buf, len, true), FRAME_UDP_CHECKSUM);
+		buf[40 + bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+	/* An address of another packet. */
+	buf[33] ^= 1;
+	mend_ip(buf);
+	assert_int_equal(parse_exact(&frame, buf, len, true), FRAME_UDP_CHECKSUM);
+}
+
 static void frame_parse__icmp_and_arp(void **state)
 {
 	uint8_t buf[128] = { 0 };
@@ -585,6 +614,7 @@ int main(void)
 		cmocka_unit_test(frame_checksum_add__pieces),
 		cmocka_unit_test(frame_checksum_fold__rfc1071),
 		cmocka_unit_test(frame_parse__udp),
+		cmocka_unit_test(frame_parse__partial_udp_checksum),
 		cmocka_unit_test(frame_parse__icmp_and_arp),
 		cmocka_unit_test(frame_parse__other_traffic),
 		cmocka_unit_test(frame_parse__nothing_carried),

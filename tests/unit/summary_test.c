@@ -139,6 +139,8 @@ static void summary_print__interrupted_is_not_success(void **state)
 	code_check(1);
 	runner.nr_ranks = 0;
 	code_check(128 + SIGINT);
+	runner.screen.unread = true;
+	code_check(128 + SIGPIPE);
 }
 
 static void switch_check(int want_code, const char *want)
