@@ -238,6 +238,19 @@ def verdict_status(head):
     return VERDICTS["bad_field"] if len(head.payload) >= 96 and body.field > 6 else ""
 
 
+def edges(join):
+    """JOINs with fields at the ends of their ranges, and beyond."""
+    pieces = ((16, "0000"), (18, "0000"), (20, "0000"), (20, "0540"), (20, "2300"), (22, "0000"), (22, "fffd"),
+              (22, "fffe"), (24, "0000"), (24, "0040"), (24, "0041"), (26, "0003"), (26, "0004"), (28, "fff8"),
+              (28, "fff9"), (32, "ffff"), (30, "0000"), (40, "20"), (40, "7f"), (40, "00"), (49, "41"),
+              (14, "0002"), (14, "0004"), (46, "41"))
+    for at, text in pieces:
+        data = bytes.fromhex(text)
+        packet = join[:22 + at] + data + join[22 + at + len(data):]
+        yield packet
+        yield codec.seal(packet)
+
+
 def mutate(rng, packet):
     data = bytearray(packet)
     for _ in range(rng.choice((0, 1, 1, 2, 5))):
@@ -267,7 +280,10 @@ def noise(dissector, source, directory, count=4000):
     rng = random.Random(20240229)
     messages = list(golden_messages(golden_arrays(source)).values())
     frames, wants = [], []
-    for number in range(count):
+    for packet in edges(golden_messages(golden_arrays(source))["join"]):
+        frames.append(frame(packet))
+        wants.append(verdict(packet))
+    for number in range(count - len(frames)):
         packet = noise_packet(rng, messages)
         kind = rng.randrange(8)
         if kind == 0:
