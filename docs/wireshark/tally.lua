@@ -944,6 +944,8 @@ local function put_header(tree, tvb, m)
 	end
 end
 
+local desc_labels = { desc = "Descriptor", ["status.desc_a"] = "Descriptor a", ["status.desc_b"] = "Descriptor b" }
+
 local function put_desc(tree, name, tvb, at, crc)
 	local item = put(tree, name, tvb, at, DESC_LEN)
 
@@ -954,7 +956,7 @@ local function put_desc(tree, name, tvb, at, crc)
 		item:append_text(" (none)")
 		return
 	end
-	item:set_text(item.text:match("^[^:]*") .. ": " .. desc_words(desc_parse(tvb, at)))
+	item:set_text(desc_labels[name] .. ": " .. desc_words(desc_parse(tvb, at)))
 	put_all(item, tvb, at, { { "desc.opno", 0, 4 }, { "desc.count", 4, 8 }, { "desc.collective", 12, 1 },
 		{ "desc.dtype", 13, 1 }, { "desc.op", 14, 1 }, { "desc.width", 15, 1 }, { "desc.root", 16, 2 },
 		{ "desc.world", 18, 2 }, { "desc.p", 20, 2 } })
@@ -1246,8 +1248,22 @@ function tally.dissector(tvb, pinfo, tree)
 	return dissect(tvb, pinfo, tree, parse(tvb))
 end
 
--- On another port a packet has to be valid in all that it says, and of our times.
+local function is_ours(port)
+	for first, last in prefs.ports:gmatch("(%d+)%-?(%d*)") do
+		if port >= tonumber(first) and port <= tonumber(last ~= "" and last or first) then
+			return true
+		end
+	end
+	return false
+end
+
+-- On another port a packet has to be valid in all that it says, and of our times. On ours any will do: it comes here
+-- if another protocol has the rank's port, and Wireshark was told to try this first.
 local function recognise(tvb, pinfo, tree)
+	if prefs.heuristic and tvb:len() > 0 and (is_ours(pinfo.src_port) or is_ours(pinfo.dst_port)) then
+		dissect(tvb, pinfo, tree, parse(tvb))
+		return true
+	end
 	if not prefs.heuristic or tvb:len() < HEADER + PAD or rshift(get8(tvb, 0), 4) ~= VERSION then
 		return false
 	end
