@@ -412,9 +412,9 @@ def run(dissector, totals_path, captures, *wanted):
     for word in wanted:
         name, how, value = re.match(r"([^=>~]*)([=>~]?)(.*)", word, re.S).groups()
         if how == "=" and have[name] != int(value) or how == ">" and have[name] <= int(value):
-            sys.exit(f"{name} is {have[name]}, not {how}{value}: {dict(have)}\n{words}")
+            sys.exit(f"{words}\n{name} is {have[name]}, not {how}{value}: {dict(have)}")
         if how == "~" and not re.search(value, words):
-            sys.exit(f"no expert info says '{value}':\n{words}")
+            sys.exit(f"{words}\nno expert info says '{value}'")
     print(f"{len(rows)} packets: {dict(into)} in; {dict(have)}")
 
 

@@ -54,7 +54,7 @@ case_check()
 	all_end v 2 0
 	switch_stop switch
 	decode switch exact 'sealed>0' 'close.sum>0' 'value16>0' 'job_name>0' seal=0 desc_crc=0 stale=0 \
-		mismatch=0 refused=0 ended=0 missing=0
+		mismatch=0 refused=0 ended=0
 }
 
 # Of what the switch sends: so that what it captures on the way in is what it counts.
