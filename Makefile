@@ -411,13 +411,15 @@ MAN       := $(wildcard docs/man/*.[1-9])
 man_dest   = share/man/man$(patsubst .%,%,$(suffix $(1)))/$(notdir $(1))
 YAML      := $(wildcard topologies/*.yaml)
 DATA      := $(filter-out %.c %.h,$(wildcard host/examples/data/*))
+WIRESHARK := $(wildcard docs/wireshark/*)
 INST_BIN  := $(TOOLS) $(FABRIC) $(SWITCHES)
 INSTALLED := $(if $(wildcard host/include/tally.h),include/tally.h) \
              $(if $(LIB),lib/libtally.a lib/pkgconfig/tally.pc) \
              $(if $(LIB_SO),lib/libtally.so.0 lib/libtally.so) \
              $(INST_BIN:$(B)/%=bin/%) \
              $(EXAMPLES:$(B)/%=lib/tally/examples/%) $(foreach m,$(MAN),$(call man_dest,$(m))) \
-             $(YAML:%=share/tally/%) $(patsubst host/examples/%,share/tally/%,$(DATA))
+             $(YAML:%=share/tally/%) $(patsubst host/examples/%,share/tally/%,$(DATA)) \
+             $(WIRESHARK:docs/%=share/tally/%)
 
 put = install -D -m $(1) $(2) '$(D)/$(3)'
 define newline
@@ -439,9 +441,10 @@ install: all  ## install below DESTDIR and PREFIX
 	$(foreach m,$(MAN),$(call put,644,$(m),$(call man_dest,$(m)))$(newline)	)
 	$(foreach y,$(YAML),$(call put,644,$(y),share/tally/$(y))$(newline)	)
 	$(foreach f,$(DATA),$(call put,644,$(f),$(f:host/examples/%=share/tally/%))$(newline)	)
+	$(foreach f,$(WIRESHARK),$(call put,644,$(f),$(f:docs/%=share/tally/%))$(newline)	)
 uninstall:  ## remove what install has put there
 	rm -f $(INSTALLED:%='$(D)/%')
 	-@rmdir '$(D)/lib/tally/examples' '$(D)/lib/tally' '$(D)/share/tally/topologies' \
-	    '$(D)/share/tally/data' '$(D)/share/tally' 2>/dev/null || :
+	    '$(D)/share/tally/data' '$(D)/share/tally/wireshark' '$(D)/share/tally' 2>/dev/null || :
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -335,7 +335,7 @@ static void describe_ip(const struct frame *frame, char *to, size_t room)
 
 void replay_describe(const uint8_t *data, uint32_t len, char text[REPLAY_TEXT])
 {
-	uint8_t copy[CAPFILE_MAX];
+	static uint8_t copy[CAPFILE_MAX]; /* large for a stack; one thread replays */
 	struct frame frame;
 	enum frame_error error;
 

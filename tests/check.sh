@@ -211,7 +211,7 @@ stage()
 
 	[ ! -d "$tmp/tree" ] || return 0
 	mkdir -p "$tmp/tree" "$tmp/home" "$tmp/tmp" || return 1
-	for part in Makefile tests/e2e tests/data tests/perf tests/second tests/sim/seeds.txt topologies host/examples data; do
+	for part in Makefile tests/e2e tests/data tests/perf tests/second tests/sim/seeds.txt tests/unit/wire_golden.c docs/wireshark topologies host/examples data; do
 		[ ! -e "$part" ] || parts+=("$part")
 	done
 	tar -cf - --exclude='*.o' --exclude='*.d' --exclude='*.a' --exclude="$build/tests/unit" \
