@@ -143,6 +143,31 @@ static int record_take(struct record *rec, int c)
 	return *optarg ? 0 : say_error("--pcap, --record: expected a directory");
 }
 
+// What `sim` alone has.
+static int sim_take(struct arguments *a, int c)
+{
+	switch (c) {
+	case OPTION_SEEDS:
+		a->of_sim = "seeds";
+		a->seeds.repeat = a->again;
+		if (sim_seeds_parse(&a->seeds, optarg))
+			return value_bad("seeds", optarg,
+					 "a range such as 1..100, of up to a million");
+		return 0;
+	case OPTION_LINK_RATE:
+		a->of_sim = "link-rate";
+		if (faults_parse_rate(optarg, &a->links.rate) || !a->links.rate)
+			return value_bad("link-rate", optarg,
+					 "bits a second such as 100G or 25Gbit");
+		return 0;
+	default: // OPTION_LINK_DELAY
+		a->of_sim = "link-delay";
+		if (faults_parse_time(optarg, &a->links.delay_ns))
+			return value_bad("link-delay", optarg, "a time such as 1us or 500ns");
+		return 0;
+	}
+}
+
 static int argument_take(struct arguments *a, int c)
 {
 	switch (c) {
@@ -182,30 +207,16 @@ static int argument_take(struct arguments *a, int c)
 	case OPTION_PCAP_FORMAT:
 	case OPTION_RECORD:
 		return record_take(&a->record, c);
-	case OPTION_SEEDS:
-		a->of_sim = "seeds";
-		a->seeds.repeat = a->again;
-		if (sim_seeds_parse(&a->seeds, optarg))
-			return value_bad("seeds", optarg,
-					 "a range such as 1..100, of up to a million");
-		return 0;
 	case OPTION_FABRIC:
 		a->of_run = "fabric";
 		a->inproc = strcmp(optarg, "inproc") == 0;
 		if (!a->inproc && strcmp(optarg, "netns") != 0)
 			return value_bad("fabric", optarg, "netns or inproc");
 		return 0;
+	case OPTION_SEEDS:
 	case OPTION_LINK_RATE:
-		a->of_sim = "link-rate";
-		if (faults_parse_rate(optarg, &a->links.rate) || !a->links.rate)
-			return value_bad("link-rate", optarg,
-					 "bits a second such as 100G or 25Gbit");
-		return 0;
 	case OPTION_LINK_DELAY:
-		a->of_sim = "link-delay";
-		if (faults_parse_time(optarg, &a->links.delay_ns))
-			return value_bad("link-delay", optarg, "a time such as 1us or 500ns");
-		return 0;
+		return sim_take(a, c);
 	case 'v':
 		a->verbose = true;
 		return 0;
@@ -376,7 +387,8 @@ static int command_main(int argc, char **argv, const struct arguments *a)
 
 	if (!shell && strcmp(command, "run") != 0 && strcmp(command, "sim") != 0 &&
 	    strcmp(command, "check") != 0 && strcmp(command, "draw") != 0) {
-		say_error("expected run, sim, check, draw or shell, not '%s' (see --help)", command);
+		say_error("expected run, sim, check, draw or shell, not '%s' (see --help)",
+			  command);
 		return EXIT_USAGE;
 	}
 	if ((a->of_sim && strcmp(command, "sim") != 0) ||

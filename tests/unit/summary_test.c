@@ -13,6 +13,8 @@
 
 enum { EXITED_3 = 3 << 8, EXITED_7 = 7 << 8 }; /* as from wait() */
 
+static struct topology_node nodes[3];
+static struct topology_job jobs[1];
 static struct topology topology;
 static struct runner_options options;
 static struct runner runner;
@@ -20,7 +22,9 @@ static struct runner_switch switches[2];
 
 static void run_make(void)
 {
-	memset(&topology, 0, sizeof(topology));
+	memset(nodes, 0, sizeof(nodes));
+	memset(jobs, 0, sizeof(jobs));
+	topology = (struct topology){ .node = nodes, .job = jobs };
 	memset(&runner, 0, sizeof(runner));
 	options = (struct runner_options){ .topology = &topology };
 	topology.nr_nodes = 3;
