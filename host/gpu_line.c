@@ -68,7 +68,7 @@ static bool work_scales(const struct gpu_work *work)
 
 static float work_scale(float factor)
 {
-	return factor == 0 ? 1 : factor;
+	return quantizer_scales(factor) ? factor : 1;
 }
 
 /* Where element `first` of a tensor is, as a kernel takes it. */

@@ -47,9 +47,14 @@ void quantizer_plan(struct coll_args *args, const struct quantizer_tensor *tenso
 	}
 }
 
-static bool is_scale(float factor)
+bool quantizer_scales(float factor)
 {
-	return factor != 0 && factor != 1;
+	const float one = 1;
+	uint32_t bits, ones;
+
+	memcpy(&bits, &factor, sizeof(bits));
+	memcpy(&ones, &one, sizeof(ones));
+	return bits << 1 != 0 && bits != ones;
 }
 
 static const uint8_t *tensor_src(const struct quantizer_tensor *tensor,
@@ -121,7 +126,7 @@ uint64_t quantizer_scan(const struct quantizer *quantizer, const struct quantize
 {
 	if (!chunk->count)
 		return 0;
-	if (is_scale(tensor->prescale))
+	if (quantizer_scales(tensor->prescale))
 		return scan_scaled(quantizer, tensor, chunk);
 	return tensor_float(quantizer, tensor)
 		->scan(chunk->e + WIRE_E_EXP, tensor_src(tensor, chunk), chunk->count);
@@ -157,7 +162,7 @@ static void fill_float(const struct quantizer *quantizer, const struct quantizer
 
 	if (!quantizer_adds(tensor->op))
 		from->order(payload, src, chunk->count, tensor->op == WIRE_MIN);
-	else if (is_scale(tensor->prescale))
+	else if (quantizer_scales(tensor->prescale))
 		fill_scaled(quantizer, tensor, chunk, payload);
 	else
 		from->quantize[chunk_wire(chunk)](payload, src, &piece);
@@ -226,7 +231,7 @@ static uint64_t deliver_float(const struct quantizer *quantizer,
 		to->unorder(dst, payload, chunk->count, tensor->op == WIRE_MIN);
 		return 0;
 	}
-	if (is_scale(tensor->postscale))
+	if (quantizer_scales(tensor->postscale))
 		return deliver_scaled(quantizer, tensor, chunk, payload);
 	return to->dequantize[chunk_wire(chunk)](dst, payload, &piece,
 						 tensor->op == WIRE_AVG ? quantizer->world : 1);

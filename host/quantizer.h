@@ -28,6 +28,10 @@ struct quantizer_tensor {
 /* Bytes of an element in the caller's memory. */
 uint32_t quantizer_bytes(uint8_t dtype);
 
+/* Whether a factor changes anything: neither 0, which stands for none, nor 1.  By its bits: with subnormals read as 0
+ * (DAZ) a comparison would take a small one for none, or trap. */
+bool quantizer_scales(float factor);
+
 /* Whether dtype is one of floats, and op adds. */
 bool quantizer_is_float(uint8_t dtype);
 bool quantizer_adds(uint8_t op);

@@ -312,7 +312,7 @@ static int tally_check_factor(const tally_t *comm, const struct tally_args *args
 		return tally_fail(comm, TALLY_INVALID,
 				  "tally_allreduce: args->%s is %s: it must be finite", name,
 				  isnan(factor) ? "NaN" : "infinite");
-	if (factor != 0 && factor != 1 &&
+	if (quantizer_scales(factor) &&
 	    (!quantizer_is_float((uint8_t)args->dtype) || !quantizer_adds((uint8_t)args->op)))
 		return tally_fail(
 			comm, TALLY_UNSUPPORTED,
@@ -359,12 +359,16 @@ static int tally_check_numbers(const tally_t *comm, const struct tally_args *arg
 static int tally_check_args(const tally_t *comm, const struct tally_args *args)
 {
 	if (args->dtype < TALLY_F32 || args->dtype > TALLY_I32)
-		return tally_fail(comm, TALLY_INVALID,
-				  "tally_allreduce: dtype %d is none of enum tally_dtype",
-				  (int)args->dtype);
+		return tally_fail(
+			comm, TALLY_UNSUPPORTED,
+			"tally_allreduce: dtype %d is none of TALLY_F32, TALLY_F16, TALLY_BF16 and "
+			"TALLY_I32: convert the tensor to one of these",
+			(int)args->dtype);
 	if (args->op < TALLY_SUM || args->op > TALLY_MIN)
-		return tally_fail(comm, TALLY_INVALID,
-				  "tally_allreduce: op %d is none of enum tally_op", (int)args->op);
+		return tally_fail(
+			comm, TALLY_UNSUPPORTED,
+			"tally_allreduce: op %d is none of TALLY_SUM, TALLY_AVG, TALLY_MAX and TALLY_MIN",
+			(int)args->op);
 	if (args->count && (!args->src || !args->dst))
 		return tally_fail(comm, TALLY_INVALID,
 				  "tally_allreduce: %s is NULL, with %zu elements",

@@ -225,6 +225,38 @@ static void quantizer_saturated__only_of_what_did(void **state)
 	assert_int_equal(quantizer_saturated(&chunk, words), 0);
 }
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+static void mode_set(unsigned mode)
+{
+	_mm_setcsr(mode);
+}
+#else
+static void mode_set(unsigned mode)
+{
+	(void)mode;
+}
+#endif
+
+/* A factor's meaning is in its bits: subnormals read as 0 make none of it, and nothing traps. */
+static void quantizer_scales__whatever_the_mode(void **state)
+{
+	static const float factors[] = { 0, -0.0f, 1, 1e-40f, -1e-45f, 0.5f, -1, 2, 1.0000001f };
+	static const unsigned modes[] = { 0x1f80, 0x9fc0, 0x1e80, 0x0000 };
+	bool scales[4][9];
+
+	(void)state;
+	for (unsigned mode = 0; mode < 4; mode++) {
+		mode_set(modes[mode]);
+		for (unsigned i = 0; i < 9; i++)
+			scales[mode][i] = quantizer_scales(factors[i]);
+		mode_set(modes[0]);
+	}
+	for (unsigned i = 0; i < 4 * 9; i++)
+		assert_int_equal(scales[i / 9][i % 9], i % 9 > 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -232,6 +264,7 @@ int main(void)
 		cmocka_unit_test(quantizer_fill__pieces_across_blocks),
 		cmocka_unit_test(quantizer_scan__counts_after_the_prescale),
 		cmocka_unit_test(quantizer_sum__of_either_width),
+		cmocka_unit_test(quantizer_scales__whatever_the_mode),
 		cmocka_unit_test(quantizer_saturated__only_of_what_did),
 	};
 
