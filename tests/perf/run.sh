@@ -123,7 +123,7 @@ table()
 		}
 		function verdict(ratio, goal,    part) {
 			split(goal, part, " ")
-			if (part[2] == "<=" ? ratio <= part[3] : ratio >= part[3])
+			if (part[2] == "<=" ? ratio + 0 <= part[3] + 0 : ratio + 0 >= part[3] + 0)
 				return goal " met"
 			return goal " MISSED"
 		}
