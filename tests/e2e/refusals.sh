@@ -388,7 +388,7 @@ case_file-limit()
 	all_end w 2 0
 	signal TERM switch
 	ends switch 0
-	printed switch.err 'port 1: its captures are not complete'
+	printed switch.err 'port 1: the capture ends, the switch goes on: .*File too large'
 	refused 1 'j\.json.*File too large' sh -c "ulimit -f 1; exec '$perf' -t 1 -b 1K -e 64K -n 1 -J '$dir/j.json' >/dev/null"
 }
 
