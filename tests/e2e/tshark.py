@@ -336,7 +336,7 @@ def noise(dissector, source, directory, count=4000):
 def run_counts(rows, totals, exact):
     """The packets that came in, by type, against the switch's counters."""
     into = Counter(TYPES[int(row["tally.type"][0])] for row in rows if row["in"])
-    # Errors of a udp port, as of an address that nobody is at any more, are no packets of a capture.
+    # Errors of a udp port, as of an address that nobody is at any more, are no packets of ours.
     errors = totals.get("counter.gone", 0) + totals.get("counter.not_mine", 0)
     if sum(into.values()) != totals["rx"] - errors:
         sys.exit(f"{sum(into.values())} packets in, but rx is {totals['rx']}")
@@ -386,7 +386,7 @@ def run(dissector, totals_path, captures, *wanted):
     experts = ["malformed", "seal", "desc_crc", "retransmission", "duplicate", "resent", "stale", "old_epoch",
                "mismatch", "missing", "forming", "late", "refused", "ended", "unknown"]
     fields = ["tally.type", "tally.slot", "tally.round", "tally.epoch", "tally.wid", "tally.to_wid",
-              "tally.response_to", "tally.response_in", "tally.time", "tally.kind", "udp.dstport", "ip.dst",
+              "tally.response_to", "tally.response_in", "tally.time", "tally.kind", "udp.dstport", "ip.dst", "icmp.type",
               "tally.job_name", "tally.close.sum", "tally.flags.partial", "tally.seal.status", "tally.value16",
               *("tally.expert." + name for name in experts), *ALWAYS]
     options = [f"-otally.ports:{port}"] if port != "none" else []
@@ -396,6 +396,8 @@ def run(dissector, totals_path, captures, *wanted):
     rows = tshark(dissector, files, fields, *options)
     sound(rows)
     switch = totals_address(totals_path)
+    # A socket's port unreachable is captured as the ICMP packet that the kernel saw.
+    rows = [row for row in rows if not row["icmp.type"]]
     for row in rows:
         row["in"] = row["ip.dst"] == [switch]
         if not row["tally.type"]:
