@@ -370,7 +370,7 @@ static int local_main(struct topology *t, const struct arguments *a, bool sim)
 	};
 
 	topology_override(t, a);
-	if (topology_check_netns(t, true, stderr) ||
+	if (topology_check_local(t, sim ? 0 : THREADS_RANKS_MAX, stderr) ||
 	    local_check(t, sim ? "tally-fabric sim" : "--fabric inproc"))
 		return EXIT_USAGE;
 	if (sim && a->seeds.repeat)
