@@ -69,7 +69,7 @@ static int sim_open(struct sim *sim, const struct topology *t, const struct sim_
 	sim->vnet.agenda.now_ns = SIM_START_NS;
 	for (; sim->nr_jobs < t->nr_jobs; sim->nr_jobs++)
 		if (local_job_open(&sim->jobs[sim->nr_jobs], t, &t->job[sim->nr_jobs], sim_clock,
-				   !sim->screen.progress))
+				   !sim->screen.progress && !options->quiet))
 			return -1;
 	return sim_switches_open(sim) || sim_ranks_open(sim) ? -1 : 0;
 }

@@ -22,6 +22,8 @@
 struct sim_result {
 	bool done, failed;
 	double completion_us; /* of the last rank */
+	double time_us;	      /* of the timed operations, the mean over the ranks */
+	double elements_s;    /* aggregated a second of these, likewise */
 	uint64_t again;	      /* packets sent again */
 	uint64_t hash;	      /* over the result hashes of all jobs */
 };
@@ -30,6 +32,7 @@ struct sim_options {
 	struct vnet_options links;
 	double timeout_s;	   /* virtual; 0: none */
 	struct sim_result *result; /* NULL: not wanted */
+	bool quiet;		   /* nothing on stdout */
 };
 
 struct sim_switch {
