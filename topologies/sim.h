@@ -10,6 +10,7 @@
 #include "topologies/fiber.h"
 #include "topologies/local.h"
 #include "topologies/screen.h"
+#include "topologies/sim_timeline.h"
 #include "topologies/topology.h"
 #include "topologies/vnet.h"
 
@@ -31,6 +32,7 @@ struct sim_result {
 struct sim_options {
 	struct vnet_options links;
 	double timeout_s;	   /* virtual; 0: none */
+	uint64_t timeline_ns;	   /* intervals of the timeline; 0: none */
 	struct sim_result *result; /* NULL: not wanted */
 	bool quiet;		   /* nothing on stdout */
 };
@@ -73,6 +75,7 @@ struct sim {
 	uint64_t nr_reads;	   /* of the clock, since time went on */
 	uint64_t begin_ns, end_ns; /* the first rank had joined, the last was done */
 	struct pool in_switch;	   /* packets in the hands of switches */
+	struct timeline timeline;
 	struct screen screen;
 	double say_s;	  /* the last progress line */
 	struct sim *kept; /* another that ended in the middle */

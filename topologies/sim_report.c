@@ -207,6 +207,8 @@ int sim_report(struct sim *sim)
 		code |= job_report(sim, &sim->jobs[i]);
 	if (sim->nr_opened && !sim->options->quiet)
 		links_report(sim);
+	if (!sim->options->quiet)
+		sim_timeline_print(sim);
 	cost_note(sim);
 	if (sim->options->result)
 		result_fill(sim, sim->options->result);

@@ -43,6 +43,7 @@ enum {
 	OPTION_SEEDS,
 	OPTION_WORKERS,
 	OPTION_COMPARE,
+	OPTION_TIMELINE,
 };
 
 static const char help[] =
@@ -77,6 +78,7 @@ static const char help[] =
 	"  --seeds A..B         sim: once with each of these seeds, on all CPUs, and a summary\n"
 	"  --workers N,N,...    sim: once with each of these numbers of the job's ranks, and a table\n"
 	"  --compare            sim: a ring and a parameter server on the same links beside it\n"
+	"  --timeline T         sim: also the packets sent and sent again in each T, such as 10ms\n"
 	"  -v, --verbose        show the steps, and what all ranks and switches print\n"
 	"  -h, --help           this text\n"
 	"  -V, --version        the version\n"
@@ -101,6 +103,7 @@ static const struct option options[] = {
 	{ "seeds", required_argument, NULL, OPTION_SEEDS },
 	{ "workers", required_argument, NULL, OPTION_WORKERS },
 	{ "compare", no_argument, NULL, OPTION_COMPARE },
+	{ "timeline", required_argument, NULL, OPTION_TIMELINE },
 	{ "link-rate", required_argument, NULL, OPTION_LINK_RATE },
 	{ "link-delay", required_argument, NULL, OPTION_LINK_DELAY },
 	{ "verbose", no_argument, NULL, 'v' },
@@ -119,6 +122,7 @@ struct arguments {
 	int argc; /* the whole command line */
 	char *const *argv;
 	struct vnet_options links;  /* of sim */
+	uint64_t timeline_ns;	    /* likewise; 0: none */
 	struct sim_seeds seeds;	    /* likewise; repeat: NULL, one seed */
 	struct sim_workers workers; /* likewise; nr: 0, not given */
 	char again[1024];	    /* the command line without --seeds */
@@ -170,6 +174,11 @@ static int sim_take(struct arguments *a, int c)
 	case OPTION_COMPARE:
 		a->of_sim = "compare";
 		a->workers.compare = true;
+		return 0;
+	case OPTION_TIMELINE:
+		a->of_sim = "timeline";
+		if (faults_parse_time(optarg, &a->timeline_ns) || !a->timeline_ns)
+			return value_bad("timeline", optarg, "a time such as 10ms or 100us");
 		return 0;
 	case OPTION_LINK_RATE:
 		a->of_sim = "link-rate";
@@ -233,6 +242,7 @@ static int argument_take(struct arguments *a, int c)
 	case OPTION_SEEDS:
 	case OPTION_WORKERS:
 	case OPTION_COMPARE:
+	case OPTION_TIMELINE:
 	case OPTION_LINK_RATE:
 	case OPTION_LINK_DELAY:
 		return sim_take(a, c);
@@ -386,14 +396,17 @@ static int local_main(struct topology *t, const struct arguments *a, bool sim)
 	const struct sim_options o = {
 		.links = a->links,
 		.timeout_s = (double)a->timeout,
+		.timeline_ns = a->timeline_ns,
 	};
 
 	topology_override(t, a);
 	if (topology_check_local(t, sim ? 0 : THREADS_RANKS_MAX, stderr) ||
 	    local_check(t, sim ? "tally-fabric sim" : "--fabric inproc"))
 		return EXIT_USAGE;
-	if (a->seeds.repeat && (a->workers.nr || a->workers.compare)) {
-		say_error("--seeds and --workers or --compare: give one of them");
+	if ((a->seeds.repeat != NULL) + (a->workers.nr || a->workers.compare) +
+		    (a->timeline_ns != 0) >
+	    1) {
+		say_error("--seeds, --workers (or --compare) and --timeline: give one of them");
 		return EXIT_USAGE;
 	}
 	if (sim && (a->workers.nr || a->workers.compare))
