@@ -147,6 +147,29 @@ case_workers()
 	printed lossy.err 'scale-1024.yaml:[0-9]+: a ring and a parameter server are simulated without loss'
 }
 
+# What a timeline has, and a job that begins later; both fabrics begin it then.
+case_times()
+{
+	local file=$dir/later.yaml
+
+	sed 's/- name: whole/- name: whole\n    start: 300ms/' "$top/topologies/two-jobs.yaml" >"$file"
+	spawn sim "$fabric" sim "$file" --timeline 50ms
+	spawn inproc "$fabric" run --fabric inproc "$file"
+	ends sim 0
+	ends inproc 0
+	awk '/^# +from us/ { on = 1; next } on && NF == 4 { n++; if ($2) last = $1 }
+		END { exit !(n == 7 && last == 300000) }' "$dir/sim.out" ||
+		fail "$(tail -12 "$dir/sim.out" | tr '\n' ';')"
+	[ "$(hashes sim)" = "$(hashes inproc)" ] || fail "other hashes: $(hashes sim | xargs), $(hashes inproc | xargs)"
+	awk '/ s running/ && $1 >= 0.3 { n++ } END { exit n != 1 }' "$dir/inproc.out" ||
+		fail "the job did not wait: $(grep ' s running' "$dir/inproc.out")"
+	spawn both "$fabric" sim "$file" --timeline 50ms --seeds 1..2
+	ends both 2
+	printed both.err '^tally-fabric: --seeds, --workers \(or --compare\) and --timeline: give one of them$'
+	spawn stop "$fabric" sim <(sed 's/start: 300ms/stop: 300ms/' "$file")
+	ends stop 2
+}
+
 # What only namespaces can is refused by name, and so are options without meaning.
 case_refused()
 {
@@ -202,5 +225,5 @@ case_interrupted()
 	! grep -q '^ *61440 ' "$dir/threads.out" "$dir/sim.out" || fail "they went on to the last row"
 }
 
-run_cases 2 one-switch tree lossy two-jobs repeats seeds links workers refused ends interrupted
+run_cases 2 one-switch tree lossy two-jobs repeats seeds links workers times refused ends interrupted
 exit "$not_ok"
