@@ -218,7 +218,7 @@ NUMERICS    := $(call test,$(call mains,tests/numerics))
 E2E         := $(filter-out tests/e2e/lib%,$(wildcard tests/e2e/*.sh))
 
 .PHONY: all lib deps tests check check-unit check-explore check-proof check-sim check-fuzz \
-        check-numerics check-replay numerics fuzz fuzz-run coverage coverage-run check-style check-e2e check-gpu check-kill demo bench \
+        check-numerics check-replay numerics fuzz fuzz-run coverage coverage-run check-style check-e2e check-gpu check-kill demo figures bench \
         install uninstall clean format help
 all: lib $(PROGRAMS)  ## libtally, the switch, tools, examples, the fabric runner
 	@$(if $(HAVE_DPDK),:,echo 'tally-switch is not built: DPDK is missing; `make deps` \
@@ -391,6 +391,9 @@ demo: all  ## train on the digits through a switch; LOSS=1% drops packets
 numerics: $(NUMERICS)  ## errors of sums: the tables and the plot of docs/numerics.md; GRADS=FILES: of these
 	@$(if $(PYTHON),tests/numerics/numerics.py $(B) $(GRADS),\
 	echo 'make numerics needs python3 (Debian package python3)' && exit 1)
+figures: $(B)/tally-fabric  ## simulated: line rate, loss, timeline, 2 to 1024 workers: tables, and plots in build/figures
+	@$(if $(PYTHON),tests/figures/figures.py $(B) build/figures $(FIGURES),\
+	echo 'make figures needs python3 (Debian package python3)' && exit 1)
 bench: all $(PERF)  ## measure; a table and JSON
 	@$(if $(wildcard tests/perf/run.sh),tests/perf/run.sh $(B),set -e; for p in $(PERF); do $$p; done)
 

@@ -16,6 +16,7 @@
 #include "host/config.h"
 #include "host/engine.h"
 #include "host/log.h"
+#include "host/venue.h"
 #include "proto/print.h"
 
 enum {
@@ -554,6 +555,11 @@ int tally_rejoin(tally_t *comm)
 	if (rc < 0)
 		return rc;
 	return tally_leave(comm, engine_rejoin(comm->engine));
+}
+
+void venue_stats(const tally_t *comm, struct tally_stats *stats)
+{
+	engine_stats(comm->engine, stats);
 }
 
 int tally_get_stats(const tally_t *comm, struct tally_stats *stats)

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "host/include/tally.h"
 #include "host/transport/transport.h"
 
 struct venue {
@@ -24,5 +25,8 @@ struct venue {
 };
 
 extern struct venue venue;
+
+/* As tally_get_stats(), also of a communicator in the middle of a call that does not run now. */
+void venue_stats(const tally_t *comm, struct tally_stats *stats);
 
 #endif

@@ -2,6 +2,7 @@
 // A topology's switches in one process, with the options that the netns fabric gives to tally-switch.
 #include "topologies/local.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 #include "topologies/fabric.h"
 #include "topologies/say.h"
 
-enum { LOCAL_WORD = FABRIC_WORD, LOCAL_WORDS = 4 * FABRIC_PORTS_MAX + 16 };
+enum { LOCAL_WORD = FABRIC_WORD, LOCAL_WORDS = 4 * FABRIC_PORTS_MAX + 24 };
 
 /* A command line. */
 struct words {
@@ -37,6 +38,11 @@ int local_check(const struct topology *t, const char *fabric)
 					 "own, which %s does not make: use `tally-fabric run`",
 					 t->path, t->node[i].place.line + 1, t->node[i].name,
 					 fabric);
+	for (unsigned int i = 0; i < t->nr_jobs; i++)
+		if (t->job[i].stop_ns)
+			return say_error("%s:%zu: job %s has a 'stop', and %s cannot end a job: use "
+					 "`tally-fabric run`",
+					 t->path, t->job[i].place.line + 1, t->job[i].name, fabric);
 	for (unsigned int i = 0; i < t->nr_jobs; i++)
 		if (t->job[i].run)
 			return say_error("%s:%zu: job %s runs a command, which %s cannot: give it a "
@@ -89,6 +95,27 @@ static void link_faults(const struct topology *t, const struct local_ways *ways,
 	fabric_impair(t, link.end[end->side].port, &link, to);
 }
 
+/* What is not given is left to the switch. */
+static void resources_words(const struct topology_node *n, struct words *w)
+{
+	const struct {
+		const char *option;
+		uint64_t value;
+	} all[] = {
+		{ "--jobs", n->jobs },
+		{ "--slots", n->slots },
+		{ "--memory", n->memory },
+	};
+	char text[24];
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (!all[i].value)
+			continue;
+		snprintf(text, sizeof(text), "%" PRIu64, all[i].value);
+		words_add(w, all[i].option, text);
+	}
+}
+
 static int switch_words(struct local_switch *sw, const struct topology *t,
 			const struct local_ways *ways, struct words *w)
 {
@@ -119,6 +146,7 @@ static int switch_words(struct local_switch *sw, const struct topology *t,
 	words_add(w, "--ip", fabric_ip(n).text);
 	if (n->parent != TOPOLOGY_NO_NODE)
 		words_add(w, "--parent", fabric_ip(&t->node[n->parent]).text);
+	resources_words(n, w);
 	return 0;
 }
 

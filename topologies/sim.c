@@ -50,11 +50,13 @@ void sim_rank_opened(struct sim *sim)
 	for (unsigned int i = 0; i < sim->topology->nr_links; i++)
 		for (int side = 0; side < 2; side++)
 			sim->vnet.link[i].way[side].stats = (struct line_stats){ 0 };
+	sim_timeline_begin(sim);
 }
 
 static int sim_open(struct sim *sim, const struct topology *t, const struct sim_options *options)
 {
 	sim->options = options;
+	sim->timeline.interval_ns = options->timeline_ns;
 	screen_init(&sim->screen);
 	sim->topology = t;
 	for (unsigned int i = 0; i < t->nr_jobs; i++)
@@ -69,7 +71,7 @@ static int sim_open(struct sim *sim, const struct topology *t, const struct sim_
 	sim->vnet.agenda.now_ns = SIM_START_NS;
 	for (; sim->nr_jobs < t->nr_jobs; sim->nr_jobs++)
 		if (local_job_open(&sim->jobs[sim->nr_jobs], t, &t->job[sim->nr_jobs], sim_clock,
-				   !sim->screen.progress))
+				   !sim->screen.progress && !options->quiet))
 			return -1;
 	return sim_switches_open(sim) || sim_ranks_open(sim) ? -1 : 0;
 }
@@ -91,6 +93,7 @@ static void sim_close(struct sim *sim)
 	for (unsigned int i = 0; i < sim->nr_jobs; i++)
 		local_job_close(&sim->jobs[i]);
 	vnet_free(&sim->vnet);
+	sim_timeline_free(&sim->timeline);
 	free(sim->jobs);
 	free(sim->ranks);
 	free(sim->switches);
@@ -143,6 +146,11 @@ static int sim_run(struct sim *sim)
 				"%u of %u ranks still run after %.9g s of virtual time (--timeout)",
 				sim->nr_ranks - sim->nr_ended, sim->nr_ranks, limit_s);
 			return EXIT_TIMEOUT;
+		}
+		if (sim->vnet.first == NULL &&
+		    sim_timeline_advance(sim, agenda_next(&sim->vnet.agenda))) {
+			say_error("not enough memory for the timeline");
+			return 1;
 		}
 		if (!vnet_step(&sim->vnet)) {
 			sim_stuck(sim);

@@ -10,6 +10,7 @@
 #include "topologies/fiber.h"
 #include "topologies/local.h"
 #include "topologies/screen.h"
+#include "topologies/sim_timeline.h"
 #include "topologies/topology.h"
 #include "topologies/vnet.h"
 
@@ -22,6 +23,8 @@
 struct sim_result {
 	bool done, failed;
 	double completion_us; /* of the last rank */
+	double time_us;	      /* of the timed operations, the mean over the ranks */
+	double elements_s;    /* aggregated a second of these, likewise */
 	uint64_t again;	      /* packets sent again */
 	uint64_t hash;	      /* over the result hashes of all jobs */
 };
@@ -29,7 +32,9 @@ struct sim_result {
 struct sim_options {
 	struct vnet_options links;
 	double timeout_s;	   /* virtual; 0: none */
+	uint64_t timeline_ns;	   /* intervals of the timeline; 0: none */
 	struct sim_result *result; /* NULL: not wanted */
+	bool quiet;		   /* nothing on stdout */
 };
 
 struct sim_switch {
@@ -70,6 +75,7 @@ struct sim {
 	uint64_t nr_reads;	   /* of the clock, since time went on */
 	uint64_t begin_ns, end_ns; /* the first rank had joined, the last was done */
 	struct pool in_switch;	   /* packets in the hands of switches */
+	struct timeline timeline;
 	struct screen screen;
 	double say_s;	  /* the last progress line */
 	struct sim *kept; /* another that ended in the middle */

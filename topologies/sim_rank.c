@@ -282,7 +282,7 @@ int sim_ranks_open(struct sim *sim)
 				return say_error("no memory for the stacks of %u ranks",
 						 sim->nr_ranks);
 			agenda_set(&sim->vnet.agenda, &rank->actor.event,
-				   sim->vnet.agenda.now_ns + SIM_BOOT_NS);
+				   sim->vnet.agenda.now_ns + SIM_BOOT_NS + t->job[j].start_ns);
 		}
 	return 0;
 }

@@ -73,6 +73,8 @@ static int job_report(const struct sim *sim, const struct local_job *job)
 	for (unsigned int i = 0; i < sim->nr_ranks; i++)
 		if (sim->ranks[i].rank.job == job)
 			rank_add(sim, &sim->ranks[i], &sum);
+	if (sim->options->quiet)
+		return sum.nr_failed ? 1 : 0;
 	printf("\n%-36s %12s  %12s  %12s\n", job->job->name, "least", "mean", "most");
 	range_print("completion", &sum.done_us, "us after the first rank had joined");
 	range_print("elements aggregated per worker", &sum.speed, "per second");
@@ -170,14 +172,21 @@ static void cost_note(const struct sim *sim)
 
 static void result_fill(const struct sim *sim, struct sim_result *result)
 {
+	struct job_sum sum = { .sent = 0 };
+	double time_us = 0;
+
 	result->done = true;
 	result->completion_us = (double)(sim->end_ns - sim->begin_ns) / 1e3;
 	for (unsigned int i = 0; i < sim->nr_ranks; i++) {
-		result->again += sim->ranks[i].rank.stats.retransmits;
+		rank_add(sim, &sim->ranks[i], &sum);
+		time_us += (double)sim->ranks[i].rank.perf.totals.time_ns / 1e3;
 		if (sim->ranks[i].rank.rank == 0)
 			result->hash = perf_data_hash(result->hash, &sim->ranks[i].rank.perf.hash,
 						      sizeof(uint64_t));
 	}
+	result->again = sum.again;
+	result->elements_s = range_mean(&sum.speed);
+	result->time_us = time_us / sim->nr_ranks;
 }
 
 int sim_report(struct sim *sim)
@@ -185,7 +194,8 @@ int sim_report(struct sim *sim)
 	int code = 0;
 
 	for (unsigned int i = 0; i < sim->nr_jobs; i++)
-		local_job_print(&sim->jobs[i]);
+		if (!sim->options->quiet)
+			local_job_print(&sim->jobs[i]);
 	for (unsigned int i = 0; i < sim->nr_ranks; i++) {
 		const struct sim_rank *rank = &sim->ranks[i];
 
@@ -195,8 +205,10 @@ int sim_report(struct sim *sim)
 	}
 	for (unsigned int i = 0; i < sim->nr_jobs; i++)
 		code |= job_report(sim, &sim->jobs[i]);
-	if (sim->nr_opened)
+	if (sim->nr_opened && !sim->options->quiet)
 		links_report(sim);
+	if (!sim->options->quiet)
+		sim_timeline_print(sim);
 	cost_note(sim);
 	if (sim->options->result)
 		result_fill(sim, sim->options->result);

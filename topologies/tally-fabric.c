@@ -18,6 +18,7 @@
 #include "topologies/say.h"
 #include "topologies/sim.h"
 #include "topologies/sim_seeds.h"
+#include "topologies/sim_workers.h"
 #include "topologies/threads.h"
 #include "topologies/topology.h"
 
@@ -40,6 +41,9 @@ enum {
 	OPTION_LINK_RATE,
 	OPTION_LINK_DELAY,
 	OPTION_SEEDS,
+	OPTION_WORKERS,
+	OPTION_COMPARE,
+	OPTION_TIMELINE,
 };
 
 static const char help[] =
@@ -72,6 +76,9 @@ static const char help[] =
 	"  --link-rate R        sim: of links without a rate of their own (100G)\n"
 	"  --link-delay T       sim: of links without a delay of their own (1us)\n"
 	"  --seeds A..B         sim: once with each of these seeds, on all CPUs, and a summary\n"
+	"  --workers N,N,...    sim: once with each of these numbers of the job's ranks, and a table\n"
+	"  --compare            sim: a ring and a parameter server on the same links beside it\n"
+	"  --timeline T         sim: also the packets sent and sent again in each T, such as 10ms\n"
 	"  -v, --verbose        show the steps, and what all ranks and switches print\n"
 	"  -h, --help           this text\n"
 	"  -V, --version        the version\n"
@@ -94,6 +101,9 @@ static const struct option options[] = {
 	{ "format", required_argument, NULL, OPTION_FORMAT },
 	{ "fabric", required_argument, NULL, OPTION_FABRIC },
 	{ "seeds", required_argument, NULL, OPTION_SEEDS },
+	{ "workers", required_argument, NULL, OPTION_WORKERS },
+	{ "compare", no_argument, NULL, OPTION_COMPARE },
+	{ "timeline", required_argument, NULL, OPTION_TIMELINE },
 	{ "link-rate", required_argument, NULL, OPTION_LINK_RATE },
 	{ "link-delay", required_argument, NULL, OPTION_LINK_DELAY },
 	{ "verbose", no_argument, NULL, 'v' },
@@ -111,9 +121,11 @@ struct arguments {
 	struct record record;
 	int argc; /* the whole command line */
 	char *const *argv;
-	struct vnet_options links; /* of sim */
-	struct sim_seeds seeds;	   /* likewise; repeat: NULL, one seed */
-	char again[1024];	   /* the command line without --seeds */
+	struct vnet_options links;  /* of sim */
+	uint64_t timeline_ns;	    /* likewise; 0: none */
+	struct sim_seeds seeds;	    /* likewise; repeat: NULL, one seed */
+	struct sim_workers workers; /* likewise; nr: 0, not given */
+	char again[1024];	    /* the command line without --seeds */
 };
 
 static int value_bad(const char *name, const char *value, const char *expectation)
@@ -153,6 +165,20 @@ static int sim_take(struct arguments *a, int c)
 		if (sim_seeds_parse(&a->seeds, optarg))
 			return value_bad("seeds", optarg,
 					 "a range such as 1..100, of up to a million");
+		return 0;
+	case OPTION_WORKERS:
+		a->of_sim = "workers";
+		if (sim_workers_parse(&a->workers, optarg))
+			return value_bad("workers", optarg, "numbers from 2 on, such as 2,4,8,16");
+		return 0;
+	case OPTION_COMPARE:
+		a->of_sim = "compare";
+		a->workers.compare = true;
+		return 0;
+	case OPTION_TIMELINE:
+		a->of_sim = "timeline";
+		if (faults_parse_time(optarg, &a->timeline_ns) || !a->timeline_ns)
+			return value_bad("timeline", optarg, "a time such as 10ms or 100us");
 		return 0;
 	case OPTION_LINK_RATE:
 		a->of_sim = "link-rate";
@@ -214,6 +240,9 @@ static int argument_take(struct arguments *a, int c)
 			return value_bad("fabric", optarg, "netns or inproc");
 		return 0;
 	case OPTION_SEEDS:
+	case OPTION_WORKERS:
+	case OPTION_COMPARE:
+	case OPTION_TIMELINE:
 	case OPTION_LINK_RATE:
 	case OPTION_LINK_DELAY:
 		return sim_take(a, c);
@@ -367,12 +396,21 @@ static int local_main(struct topology *t, const struct arguments *a, bool sim)
 	const struct sim_options o = {
 		.links = a->links,
 		.timeout_s = (double)a->timeout,
+		.timeline_ns = a->timeline_ns,
 	};
 
 	topology_override(t, a);
-	if (topology_check_netns(t, true, stderr) ||
+	if (topology_check_local(t, sim ? 0 : THREADS_RANKS_MAX, stderr) ||
 	    local_check(t, sim ? "tally-fabric sim" : "--fabric inproc"))
 		return EXIT_USAGE;
+	if ((a->seeds.repeat != NULL) + (a->workers.nr || a->workers.compare) +
+		    (a->timeline_ns != 0) >
+	    1) {
+		say_error("--seeds, --workers (or --compare) and --timeline: give one of them");
+		return EXIT_USAGE;
+	}
+	if (sim && (a->workers.nr || a->workers.compare))
+		return sim_workers_main(t, &o, &a->workers);
 	if (sim && a->seeds.repeat)
 		return sim_seeds_main(t, &o, &a->seeds);
 	return sim ? sim_main(t, &o) : threads_main(t, o.timeout_s);

@@ -21,6 +21,7 @@
 enum {
 	THREADS_FROM = 49152, /* the first UDP port of ranks */
 	THREADS_BOOT_NS = 2500000,
+	THREADS_SLICE_NS = 20000000, /* of waiting for a job's start */
 	EXIT_TIMEOUT = 124,
 };
 /* Nothing is lost but what finds a full ring, and a thread may have to wait for a core. */
@@ -56,6 +57,7 @@ struct threads {
 	unsigned int nr_ranks;
 	struct local_job *jobs;
 	unsigned int nr_jobs;
+	double begin_s; /* the switches serve */
 	atomic_bool stop;
 	/* Guarded. */
 	pthread_mutex_t lock;
@@ -171,12 +173,29 @@ static void *switch_thread(void *context)
 	return NULL;
 }
 
+/* An interrupt ends the waiting; the rank sees it then. */
+static void job_await(const struct threads *th, uint64_t start_ns)
+{
+	const double at_s = th->begin_s + (double)start_ns / 1e9;
+
+	while (!perf_interrupted && clock_s() < at_s) {
+		const struct timespec slice = { .tv_nsec = THREADS_SLICE_NS };
+		const double left_s = at_s - clock_s();
+
+		if (left_s * 1e9 > THREADS_SLICE_NS)
+			nanosleep(&slice, NULL);
+		else if (left_s > 0)
+			nanosleep(&(struct timespec){ .tv_nsec = (long)(left_s * 1e9) }, NULL);
+	}
+}
+
 static void *rank_thread(void *context)
 {
 	struct threads_rank *rank = context;
 	struct threads *th = rank->threads;
 
 	cable_seat = &rank->seat;
+	job_await(th, rank->rank.job->job->start_ns);
 	rank->begin_s = clock_s();
 	if (local_rank_open(&rank->rank) == 0) {
 		local_rank_work(&rank->rank);
@@ -293,6 +312,7 @@ static int threads_open(struct threads *th, const struct topology *t)
 		}
 	}
 	nanosleep(&boot, NULL); // a switch serves no earlier
+	th->begin_s = clock_s();
 	return 0;
 }
 

@@ -5,6 +5,8 @@
 
 #include "topologies/topology.h"
 
+enum { THREADS_RANKS_MAX = 256 }; /* of all jobs together */
+
 /* The exit code.  timeout_s: 0, none. */
 int threads_main(const struct topology *t, double timeout_s);
 

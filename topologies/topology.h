@@ -162,6 +162,8 @@ const char *topology_path(const struct topology *t, struct topology_place at);
  * work.
  */
 int topology_check_netns(struct topology *t, bool with_jobs, FILE *errors);
+/* The same of one process that has all ranks; max_ranks: of all jobs together, 0: any number. */
+int topology_check_local(struct topology *t, unsigned int max_ranks, FILE *errors);
 
 /* TALLY_RANGES of a rank, "" below the root itself. */
 struct topology_ranges {

@@ -266,6 +266,13 @@ int topology_tree(struct topology *t)
 	return r.nr_errors ? -1 : 0;
 }
 
+static void jobs_check(struct reader *r)
+{
+	if (r->topology->nr_jobs == 0)
+		reader_error(r, (struct topology_place){ 0, 0, 0 },
+			     "expected jobs to run, not none");
+}
+
 int topology_check_netns(struct topology *t, bool with_jobs, FILE *errors)
 {
 	struct reader r = { .topology = t, .document = t->document, .errors = errors };
@@ -273,8 +280,28 @@ int topology_check_netns(struct topology *t, bool with_jobs, FILE *errors)
 	runnable_check(&r);
 	netns_size_check(&r);
 	links_check(&r);
-	if (with_jobs && t->nr_jobs == 0)
-		reader_error(&r, (struct topology_place){ 0, 0, 0 },
-			     "expected jobs to run, not none");
+	if (with_jobs)
+		jobs_check(&r);
+	return r.nr_errors ? -1 : 0;
+}
+
+int topology_check_local(struct topology *t, unsigned int max_ranks, FILE *errors)
+{
+	struct reader r = { .topology = t, .document = t->document, .errors = errors };
+	unsigned int nr_ranks = 0;
+
+	runnable_check(&r);
+	links_check(&r);
+	jobs_check(&r);
+	for (unsigned int i = 0; i < t->nr_jobs; i++) {
+		nr_ranks += t->job[i].ranks.nr;
+		if (!max_ranks || nr_ranks <= max_ranks)
+			continue;
+		reader_error(&r, t->job[i].place,
+			     "expected at most %u ranks of all jobs together, with a thread each, "
+			     "not %u",
+			     max_ranks, nr_ranks);
+		break;
+	}
 	return r.nr_errors ? -1 : 0;
 }

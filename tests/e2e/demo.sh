@@ -118,7 +118,7 @@ case_files()
 	for file in "$top"/topologies/*.yaml; do
 		spawn check "$fabric" check "$file"
 		ends check 0
-		printed check.out "$file: hosts [0-9]+, switches [0-9], links [0-9]+, jobs [12], ranks [0-9]+"
+		printed check.out "$file: hosts [0-9]+, switches [0-9]+, links [0-9]+, jobs [12], ranks [0-9]+"
 	done
 }
 

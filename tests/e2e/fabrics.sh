@@ -129,6 +129,47 @@ case_links()
 		fail "$(grep -h '^ *\(4096\|16777216\) ' "$dir"/{slow,fast,far}.out | cut -c1-70 | tr '\n' ';')"
 }
 
+# The same speed for each number of workers, while a ring and a parameter server fall as theory says.
+case_workers()
+{
+	local file=$top/topologies/scale-1024.yaml
+
+	spawn scale "$fabric" sim "$file" --workers 2,16,48 --compare
+	ends scale 0
+	awk '!/^#/ { n++; if ($1 == 2) speed = $3
+			bad += $3 < 0.95 * speed || $3 > 1.05 * speed || $4 != 0
+			bad += $5 < 0.98 * $6 || $5 > 1.02 * $6 || $8 < 0.98 * $9 || $8 > 1.02 * $9
+			ring = $7; server = $10 }
+		END { exit !(n == 3 && !bad && ring < speed / 2 && server < speed / 30) }' "$dir/scale.out" ||
+		fail "$(tr '\n' ';' <"$dir/scale.out")"
+	spawn lossy "$fabric" sim "$file" --compare --loss 1%
+	ends lossy 2
+	printed lossy.err 'scale-1024.yaml:[0-9]+: a ring and a parameter server are simulated without loss'
+}
+
+# What a timeline has, and a job that begins later; both fabrics begin it then.
+case_times()
+{
+	local file=$dir/later.yaml
+
+	sed 's/- name: whole/- name: whole\n    start: 300ms/' "$top/topologies/two-jobs.yaml" >"$file"
+	spawn sim "$fabric" sim "$file" --timeline 50ms
+	spawn inproc "$fabric" run --fabric inproc "$file"
+	ends sim 0
+	ends inproc 0
+	awk '/^# +from us/ { on = 1; next } on && NF == 4 { n++; if ($2) last = $1 }
+		END { exit !(n == 7 && last == 300000) }' "$dir/sim.out" ||
+		fail "$(tail -12 "$dir/sim.out" | tr '\n' ';')"
+	[ "$(hashes sim)" = "$(hashes inproc)" ] || fail "other hashes: $(hashes sim | xargs), $(hashes inproc | xargs)"
+	awk '/ s running/ && $1 >= 0.3 { n++ } END { exit n != 1 }' "$dir/inproc.out" ||
+		fail "the job did not wait: $(grep ' s running' "$dir/inproc.out")"
+	spawn both "$fabric" sim "$file" --timeline 50ms --seeds 1..2
+	ends both 2
+	printed both.err '^tally-fabric: --seeds, --workers \(or --compare\) and --timeline: give one of them$'
+	spawn stop "$fabric" sim <(sed 's/start: 300ms/stop: 300ms/' "$file")
+	ends stop 2
+}
+
 # What only namespaces can is refused by name, and so are options without meaning.
 case_refused()
 {
@@ -144,6 +185,9 @@ case_refused()
 	spawn seeds "$fabric" sim --seeds 9..3 "$top/topologies/one-switch-2.yaml"
 	ends seeds 2
 	printed seeds.err "^tally-fabric: --seeds: expected a range such as 1\\.\\.100"
+	spawn many "$fabric" sim --workers 2,3 "$top/topologies/one-switch-2.yaml"
+	ends many 2
+	printed many.err '^tally-fabric: --workers: expected at most the 2 ranks of job sums, not 3$'
 	spawn rate "$fabric" sim --link-rate fast "$top/topologies/one-switch-2.yaml"
 	ends rate 2
 	printed rate.err "^tally-fabric: --link-rate: expected bits a second"
@@ -181,5 +225,5 @@ case_interrupted()
 	! grep -q '^ *61440 ' "$dir/threads.out" "$dir/sim.out" || fail "they went on to the last row"
 }
 
-run_cases 2 one-switch tree lossy two-jobs repeats seeds links refused ends interrupted
+run_cases 2 one-switch tree lossy two-jobs repeats seeds links workers times refused ends interrupted
 exit "$not_ok"

@@ -117,6 +117,46 @@ static void local_open__lines_have_rate_delay_and_queue(void **state)
 	topology_free(t);
 }
 
+static void local_open__resources_are_those_of_the_file(void **state)
+{
+	const struct local_ways ways = {
+		.ops = &ops, .plug = plug, .context = &nr_plugged, .clock = now, .random = chance
+	};
+	struct topology *t = local_rig_load(
+		"hosts: [h1, h2]\nswitches: {s0: {jobs: 3, slots: 777, memory: 192K}, s1: {}}\n"
+		"links: [[h1, s1-p4], [h2, s1-p1], [s1-p9, s0-p2]]\n"
+		"jobs: [{name: j, ranks: [h1, h2], workload: {sizes: [1K]}}]\n");
+	struct local l = { .switches = NULL };
+
+	(void)state;
+	assert_int_equal(local_open(&l, t, &ways), 0);
+	assert_int_equal(l.switches[0].conf.slots, 777);
+	assert_int_equal(l.switches[0].conf.jobs, 3);
+	assert_int_equal(l.switches[0].conf.memory, 192 * 1024);
+	assert_int_equal(l.switches[1].conf.slots, 16384);
+	local_close(&l);
+	topology_free(t);
+}
+
+static void local_check__a_stop_is_refused(void **state)
+{
+	struct topology *t =
+		local_rig_load("hosts: [h1]\nswitches: [s0]\nlinks: [[h1, s0-p1]]\njobs:\n"
+			       "  - {name: j, ranks: [h1], workload: {sizes: [1K]}, stop: 5s}\n");
+	struct capture err;
+	char *said;
+	int rc;
+
+	(void)state;
+	capture_begin(&err, 2);
+	rc = local_check(t, "this");
+	said = capture_end(&err);
+	assert_int_equal(rc, -1);
+	assert_non_null(strstr(said, ":5: job j has a 'stop', and this cannot end a job"));
+	free(said);
+	topology_free(t);
+}
+
 static void local_open__leaf_and_root(void **state)
 {
 	const struct lcore *leaf, *root;
@@ -202,6 +242,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(local_open__options_are_those_of_the_netns_fabric),
 		cmocka_unit_test(local_open__lines_have_rate_delay_and_queue),
+		cmocka_unit_test(local_open__resources_are_those_of_the_file),
+		cmocka_unit_test(local_check__a_stop_is_refused),
 		cmocka_unit_test(local_open__leaf_and_root),
 		cmocka_unit_test(local_check__names_what_only_namespaces_can),
 		cmocka_unit_test(local_job_open__options_are_those_of_the_command),

@@ -44,6 +44,57 @@ static char *run(const char *text, uint64_t seed, const struct sim_options *opti
 	return printed;
 }
 
+/* The links of a file with these attributes. */
+static char *with_links(const char *attributes)
+{
+	char *text = malloc(4096);
+	const char *at = strstr(local_rig_tree, "links:");
+
+	assert_non_null(text);
+	snprintf(text, 4096,
+		 "%.*slinks: [[h1, s1-p1, {%s}], [h2, s1-p2, {%s}], [h3, s2-p1, {%s}], "
+		 "[h4, s2-p2, {%s}], [s1-p9, s0-p1, {%s}], [s2-p9, s0-p2, {%s}]]\n%s",
+		 (int)(at - local_rig_tree), local_rig_tree, attributes, attributes, attributes,
+		 attributes, attributes, attributes, strstr(local_rig_tree, "jobs:"));
+	return text;
+}
+
+/* All packets are in some interval: those of the summary, but for what leaving takes. */
+static void sim_main__timeline(void **state)
+{
+	struct sim_options options = usual;
+	unsigned long sent = 0, again = 0, received = 0, s, a, r, total, total_again;
+	char *lossy = with_links("loss: 2%"), *printed;
+	double from, before = -50;
+	const char *at;
+	int len;
+
+	(void)state;
+	options.timeline_ns = 50000;
+	printed = run(lossy, 3, &options, 0);
+	at = strstr(printed, "# timeline: packets of all ranks in intervals of 50 us");
+	assert_non_null(at);
+	at = strstr(strchr(at, '\n') + 1, "\n");
+	for (; sscanf(at, "%lf %lu %lu %lu%n", &from, &s, &a, &r, &len) == 4; at += len) {
+		assert_true(from == before + 50);
+		assert_true(s >= a);
+		before = from;
+		sent += s;
+		again += a;
+		received += r;
+	}
+	at = strstr(printed, "packets sent ");
+	assert_non_null(at);
+	assert_int_equal(sscanf(at, "packets sent %lu, of these again %lu", &total, &total_again),
+			 2);
+	assert_true(total_again > 20 && again + 5 > total_again && again <= total_again);
+	/* Joining was before the first interval. */
+	assert_true(sent <= total && sent > total - 100);
+	assert_true(received > total / 2);
+	free(printed);
+	free(lossy);
+}
+
 static void sim_main__tree_and_star_agree(void **state)
 {
 	char *tree, *star;
@@ -61,21 +112,6 @@ static void sim_main__tree_and_star_agree(void **state)
 	free(star);
 	assert_null(sim_now);
 	assert_null(venue.transport);
-}
-
-/* The links of a file with these attributes. */
-static char *with_links(const char *attributes)
-{
-	char *text = malloc(4096);
-	const char *at = strstr(local_rig_tree, "links:");
-
-	assert_non_null(text);
-	snprintf(text, 4096,
-		 "%.*slinks: [[h1, s1-p1, {%s}], [h2, s1-p2, {%s}], [h3, s2-p1, {%s}], "
-		 "[h4, s2-p2, {%s}], [s1-p9, s0-p1, {%s}], [s2-p9, s0-p2, {%s}]]\n%s",
-		 (int)(at - local_rig_tree), local_rig_tree, attributes, attributes, attributes,
-		 attributes, attributes, attributes, strstr(local_rig_tree, "jobs:"));
-	return text;
 }
 
 static void sim_main__faults_change_no_result_and_repeat_by_seed(void **state)
@@ -213,6 +249,7 @@ static void sim_main__gives_what_runs_are_compared_by(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sim_main__timeline),
 		cmocka_unit_test(sim_main__tree_and_star_agree),
 		cmocka_unit_test(sim_main__faults_change_no_result_and_repeat_by_seed),
 		cmocka_unit_test(sim_main__what_is_held_back_goes_on_by_itself),

@@ -294,6 +294,25 @@ static void topology_check_netns__limits_are_its_own(void **state)
 	topology_free(t);
 }
 
+static void topology_check_local__ranks_are_its_only_limit(void **state)
+{
+	struct topology *t = topology_rig_good(DATA "good/scale.yaml");
+	char *text = NULL;
+	size_t len;
+	FILE *errors = open_memstream(&text, &len);
+
+	(void)state;
+	assert_non_null(errors);
+	assert_int_equal(topology_check_local(t, 0, errors), 0);
+	assert_int_equal(topology_check_local(t, 1024, errors), 0);
+	assert_int_equal(topology_check_local(t, 1023, errors), -1);
+	fclose(errors);
+	assert_non_null(strstr(text, "scale.yaml:8:5: error: expected at most 1023 ranks of all "
+				     "jobs together, with a thread each, not 1024\n"));
+	free(text);
+	topology_free(t);
+}
+
 static void topology_load__lists_tabs_and_aliases(void **state)
 {
 	struct topology *t = topology_rig_good(DATA "good/short.yaml");
@@ -584,6 +603,7 @@ int main(void)
 		cmocka_unit_test(topology_load__switch_keys),
 		cmocka_unit_test(topology_load__thousand_hosts_in_a_second),
 		cmocka_unit_test(topology_check_netns__limits_are_its_own),
+		cmocka_unit_test(topology_check_local__ranks_are_its_only_limit),
 		cmocka_unit_test(topology_load__lists_tabs_and_aliases),
 		cmocka_unit_test(topology_load__tree_is_found_by_its_links),
 		cmocka_unit_test(topology_load__switches_get_addresses_from_above),
