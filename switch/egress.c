@@ -38,8 +38,7 @@ void egress_late(struct lcore *lcore, struct pkt *pkt)
 
 static void egress_capture(const struct lcore *lcore, struct lcore_port *p, const struct pkt *pkt)
 {
-	/* Behind what it answers, also where captures are merged by their stamps. */
-	const uint64_t wall_ns = lcore_wall_ns(lcore) + 1;
+	const uint64_t wall_ns = lcore_sent_ns(lcore);
 	struct frame_udp udp = {
 		.ip_src = p->port.spec.ip,
 		.port_src = p->port.spec.udp_port,

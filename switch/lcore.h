@@ -81,6 +81,11 @@ static inline uint64_t lcore_wall_ns(const struct lcore *lcore)
 {
 	return lcore->wall_base_ns + lcore->now.now_ns;
 }
+/* Of captures of what is sent: behind what it answers, also where they are merged by their stamps. */
+static inline uint64_t lcore_sent_ns(const struct lcore *lcore)
+{
+	return lcore_wall_ns(lcore) + 1;
+}
 /* One round without sleep, for whoever knows when packets come: when what is held back goes on, UINT64_MAX: nothing is. */
 uint64_t lcore_turn(struct lcore *lcore);
 

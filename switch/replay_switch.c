@@ -62,7 +62,7 @@ static void replay_sent(struct replay *r, unsigned port, const uint8_t *data, ui
 {
 	const struct replay_sent sent = {
 		.port = port,
-		.ns = r->lcore.now.now_ns + 1, /* as the switch captures it */
+		.ns = lcore_sent_ns(&r->lcore),
 		.data = data,
 		.len = len,
 	};
