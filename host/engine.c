@@ -74,7 +74,7 @@ static const char *engine_oldest(struct engine *engine, char out[ENGINE_TEXT_OP]
 static void engine_count(struct engine *engine, const struct coll_chunk *chunk,
 			 const uint8_t *payload)
 {
-	uint32_t sums[2];
+	uint64_t sums[2];
 
 	quantizer_sum(&engine->quantizer, chunk, payload, sums);
 	coll_count(engine->coll, chunk, sums);

@@ -185,7 +185,7 @@ void quantizer_fill(const struct quantizer *quantizer, const struct quantizer_te
 }
 
 void quantizer_sum(const struct quantizer *quantizer, const struct coll_chunk *chunk,
-		   const uint8_t *payload, uint32_t sums[2])
+		   const uint8_t *payload, uint64_t sums[2])
 {
 	if (chunk_wire(chunk) == QUANT_WIRE_16)
 		quantizer->ops->sum_be16(sums, payload, chunk->count);

@@ -50,7 +50,7 @@ void quantizer_fill(const struct quantizer *quantizer, const struct quantizer_te
 
 /* Lane D, chunks that are counted: the sums of a payload's words, for coll_count(). */
 void quantizer_sum(const struct quantizer *quantizer, const struct coll_chunk *chunk,
-		   const uint8_t *payload, uint32_t sums[2]);
+		   const uint8_t *payload, uint64_t sums[2]);
 
 /* Lane D: a result into the caller's memory.  Returns how many elements became NaN by exponent. */
 uint64_t quantizer_deliver(const struct quantizer *quantizer, const struct quantizer_tensor *tensor,

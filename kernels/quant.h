@@ -75,10 +75,9 @@ struct quant_ops {
 	void (*invert_be32)(void *dst, const uint32_t *src, size_t count);
 	void (*uninvert_be32)(uint32_t *dst, const void *src, size_t count);
 
-	/* sums[0]: the sum of big-endian words w[i]; sums[1]: that of i * w[i]. Both wrap. 16 bits: as
-	 * signed numbers. */
-	void (*sum_be32)(uint32_t sums[2], const void *src, size_t count);
-	void (*sum_be16)(uint32_t sums[2], const void *src, size_t count);
+	/* sums[0]: the sum of big-endian signed numbers q[i]; sums[1]: that of i * q[i]; mod 2^64. */
+	void (*sum_be32)(uint64_t sums[2], const void *src, size_t count);
+	void (*sum_be16)(uint64_t sums[2], const void *src, size_t count);
 
 	/* Big-endian wrapped sums divided by 1..QUANT_WORLD_MAX, truncated toward zero. */
 	void (*average_i32)(int32_t *dst, const void *src, size_t count, uint32_t divisor);

@@ -524,32 +524,31 @@ static void body_load_be32(uint32_t *dst, const void *src, size_t count)
 	run_swap((uint8_t *)dst, src, count, 0u);
 }
 
-static void body_sum_be32(uint32_t sums[2], const void *src, size_t count)
+static void body_sum_be32(uint64_t sums[2], const void *src, size_t count)
 {
 	const uint8_t *from = src;
-	uint32_t sum = 0, weighted = 0;
+	uint64_t sum = 0, weighted = 0;
 
-	for (uint32_t i = 0; i < (uint32_t)count; i++) {
-		uint32_t word = qm_be32(qm_load32(from + 4 * (size_t)i));
+	for (int32_t i = 0; i < (int32_t)count; i++) {
+		int32_t q = (int32_t)qm_be32(qm_load32(from + 4 * (size_t)i));
 
-		sum += word;
-		weighted += i * word;
+		sum += (uint64_t)(int64_t)q;
+		weighted += (uint64_t)((int64_t)i * q);
 	}
 	sums[0] = sum;
 	sums[1] = weighted;
 }
 
-static void body_sum_be16(uint32_t sums[2], const void *src, size_t count)
+static void body_sum_be16(uint64_t sums[2], const void *src, size_t count)
 {
 	const uint8_t *from = src;
-	uint32_t sum = 0, weighted = 0;
+	uint64_t sum = 0, weighted = 0;
 
-	for (uint32_t i = 0; i < (uint32_t)count; i++) {
-		uint32_t word = qm_be16(qm_load16(from + 2 * (size_t)i));
+	for (int32_t i = 0; i < (int32_t)count; i++) {
+		int32_t q = (int16_t)qm_be16(qm_load16(from + 2 * (size_t)i));
 
-		word = (uint32_t)(int32_t)(int16_t)word;
-		sum += word;
-		weighted += i * word;
+		sum += (uint64_t)(int64_t)q;
+		weighted += (uint64_t)((int64_t)i * q);
 	}
 	sums[0] = sum;
 	sums[1] = weighted;

@@ -255,26 +255,25 @@ static void scalar_uninvert_be32(uint32_t *dst, const void *src, size_t count)
 		qm_store32(word_to(dst, i), ~qm_be32(qm_load32(word_at(src, i))));
 }
 
-static void scalar_sum_be32(uint32_t sums[2], const void *src, size_t count)
+static void scalar_sum(uint64_t sums[2], enum quant_wire wire, const void *src, size_t count)
 {
 	sums[0] = sums[1] = 0;
 	for (size_t i = 0; i < count; i++) {
-		uint32_t word = qm_be32(qm_load32(word_at(src, i)));
+		uint64_t q = (uint64_t)(int64_t)wire_load(wire, src, i);
 
-		sums[0] += word;
-		sums[1] += (uint32_t)i * word;
+		sums[0] += q;
+		sums[1] += i * q;
 	}
 }
 
-static void scalar_sum_be16(uint32_t sums[2], const void *src, size_t count)
+static void scalar_sum_be32(uint64_t sums[2], const void *src, size_t count)
 {
-	sums[0] = sums[1] = 0;
-	for (size_t i = 0; i < count; i++) {
-		uint32_t word = (uint32_t)wire_load(QUANT_WIRE_16, src, i);
+	scalar_sum(sums, QUANT_WIRE_32, src, count);
+}
 
-		sums[0] += word;
-		sums[1] += (uint32_t)i * word;
-	}
+static void scalar_sum_be16(uint64_t sums[2], const void *src, size_t count)
+{
+	scalar_sum(sums, QUANT_WIRE_16, src, count);
 }
 
 static void scalar_average_i32(int32_t *dst, const void *src, size_t count, uint32_t divisor)

@@ -21,17 +21,17 @@ static inline uint32_t sums_add(unsigned kind, uint32_t a, uint32_t b, bool *sat
 	return sum > 0 ? (uint32_t)INT32_MAX : (uint32_t)INT32_MIN;
 }
 
-/* The sums of a chunk's words, and of its words times their numbers. */
-static inline void sums_close(uint32_t sums[2], unsigned kind, const uint8_t *payload,
+/* The sums of a chunk's integers, and of its integers times their numbers. */
+static inline void sums_close(uint64_t sums[2], unsigned kind, const uint8_t *payload,
 			      uint32_t count)
 {
 	sums[0] = sums[1] = 0;
 	for (uint32_t i = 0; i < count; i++) {
-		uint32_t word = kind == WIRE_ADD16 ? (uint32_t)(int16_t)wire_get16(payload + 2 * i)
-						   : wire_get32(payload + 4 * i);
+		int64_t q = kind == WIRE_ADD16 ? (int16_t)wire_get16(payload + 2 * i)
+					       : (int32_t)wire_get32(payload + 4 * i);
 
-		sums[0] += word;
-		sums[1] += i * word;
+		sums[0] += (uint64_t)q;
+		sums[1] += i * (uint64_t)q;
 	}
 }
 

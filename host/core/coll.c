@@ -8,6 +8,9 @@
 #include "host/core/lane.h"
 #include "proto/crc32c.h"
 
+/* CLOSE has each of its sums in digits of 16 bits, of which a switch can add those of 65,537 ranks in 32. */
+enum { CLOSE_DIGITS = 4 };
+
 struct op {
 	struct wire_desc desc;
 	uint8_t desc_bytes[WIRE_DESC];
@@ -20,7 +23,7 @@ struct op {
 	uint64_t left;			       /* E and D results not taken */
 	bool close;
 	/* The sums of CLOSE: over what was sent, over what was taken, and what came back as the total. */
-	uint32_t sent[2], taken[2], closed[2];
+	uint64_t sent[2], taken[2], closed[2];
 };
 
 /* A segment between its first E transmission and its last data result. */
@@ -233,7 +236,7 @@ static bool chunk_closes(const struct op *op, const struct flight *f)
 	return op->close && f->index + 1 == op->nr_chunks;
 }
 
-/* Its sums need all of their 32 bits, whatever the data have. */
+/* Its digits need all of their 32 bits, whatever the data have. */
 static void chunk_close(struct coll *c, const struct flight *f, struct coll_chunk *out)
 {
 	const struct op *op = &c->ops[f->op];
@@ -434,10 +437,9 @@ static void coll_sample(struct coll *c, unsigned l, const struct flight *f, uint
 static void op_taken(struct op *op, const struct wire_msg *msg, struct coll_chunk *chunk)
 {
 	chunk->counted = op->close && !chunk->close;
-	if (!chunk->close)
-		return;
-	op->closed[0] = wire_get32(msg->payload);
-	op->closed[1] = wire_get32(msg->payload + 4);
+	for (unsigned i = 0; chunk->close && i < 2 * CLOSE_DIGITS; i++)
+		op->closed[i / CLOSE_DIGITS] += (uint64_t)wire_get32(msg->payload + 4 * i)
+						<< 16 * (i % CLOSE_DIGITS);
 }
 
 static void seg_done(struct seg *seg)
@@ -493,31 +495,33 @@ enum coll_verdict coll_input(struct coll *c, const struct wire_msg *msg, struct 
 	return COLL_TAKEN_D;
 }
 
-void coll_count(struct coll *c, const struct coll_chunk *chunk, const uint32_t sums[2])
+void coll_count(struct coll *c, const struct coll_chunk *chunk, const uint64_t sums[2])
 {
 	struct op *op = &c->ops[chunk->op];
-	uint32_t *to = chunk->fresh ? op->sent : op->taken;
-	const uint32_t first = (uint32_t)chunk->first;
+	uint64_t *to = chunk->fresh ? op->sent : op->taken;
 
-	/* Element first + i has weight 2 (first + i) + 1. */
 	to[0] += sums[0];
-	to[1] += (2 * first + 1) * sums[0] + 2 * sums[1];
+	to[1] += chunk->first * sums[0] + sums[1];
 }
 
 void coll_close(const struct coll *c, const struct coll_chunk *chunk, uint8_t *payload)
 {
 	const struct op *op = &c->ops[chunk->op];
 
-	memset(payload, 0, WIRE_PAD);
-	wire_put32(payload, op->sent[0]);
-	wire_put32(payload + 4, op->sent[1]);
+	for (unsigned i = 0; i < 2 * CLOSE_DIGITS; i++)
+		wire_put32(payload + 4 * i,
+			   (uint16_t)(op->sent[i / CLOSE_DIGITS] >> 16 * (i % CLOSE_DIGITS)));
 }
 
 bool coll_verified(const struct coll *c, int i)
 {
 	const struct op *op = &c->ops[i];
+	/* Sums of floats do not wrap; those of integers may, mod 2^32. */
+	const uint64_t mask = op->form == COLL_FLOAT ? UINT64_MAX : UINT32_MAX;
+	const uint64_t plain = op->taken[0] ^ op->closed[0],
+		       weighted = op->taken[1] ^ op->closed[1];
 
-	return !op->close || (op->taken[0] == op->closed[0] && op->taken[1] == op->closed[1]);
+	return !op->close || (!(plain & mask) && !(weighted & mask));
 }
 
 void coll_answer(struct coll *c, const struct wire_status *status, uint16_t slot, uint32_t round,

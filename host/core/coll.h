@@ -116,11 +116,11 @@ enum coll_verdict coll_input(struct coll *coll, const struct wire_msg *msg,
 			     struct coll_chunk *chunk, uint64_t now_ns);
 
 /*
- * With CHECK: the words of a chunk's payload as first sent, or of a result: sums[0] of w[i], sums[1]
- * of i * w[i].  Once for each chunk that is `counted`, in the order in which coll_output() gave
+ * With CHECK: the integers of a chunk's payload as first sent, or of a result: sums[0] of q[i], sums[1]
+ * of i * q[i], mod 2^64.  Once for each chunk that is `counted`, in the order in which coll_output() gave
  * them, and before the payload of a CLOSE chunk is asked for.
  */
-void coll_count(struct coll *coll, const struct coll_chunk *chunk, const uint32_t sums[2]);
+void coll_count(struct coll *coll, const struct coll_chunk *chunk, const uint64_t sums[2]);
 /* The payload of a CLOSE chunk, WIRE_PAD bytes: the same each time. */
 void coll_close(const struct coll *coll, const struct coll_chunk *chunk, uint8_t *payload);
 

@@ -307,19 +307,30 @@ static void explore_places(struct explorer *e)
 	}
 }
 
-/* Elements of the sum in turn: one wrong, two whose errors cancel in one of the sums of CLOSE. */
+/*
+ * Elements of the sum in turn: one wrong; two whose errors cancel in one of the sums of CLOSE; two whose
+ * top bit is wrong, which sums of integers, as they wrap, show if one is odd and the other even alone.
+ */
 static void explore_corruption(struct explorer *e)
 {
-	static const struct {
+	const int32_t top = e->setting.narrow ? 0x8000 : INT32_MIN;
+	const struct {
 		unsigned apart;
 		int32_t first, second;
-	} errors[] = { { 0, 1, 0 }, { 1, 1, -1 }, { 1, 3, -1 }, { BLOCK, 1, -1 } };
+	} errors[] = { { 0, 1, 0 },
+		       { 1, 1, -1 },
+		       { BLOCK, 1, -1 },
+		       { 1, 2, -1 },
+		       { BLOCK - 1, top, top },
+		       { BLOCK, top, top } };
+	const unsigned nr = e->setting.floats ? 6 : 5;
 
-	for (unsigned i = 0; i < 4 && !e->violation; i++) {
-		/* 3 and -1 cancel for the weights of the elements 0 and 1 alone. */
-		const unsigned last = errors[i].first == 3 ? 1 : e->setting.count - BLOCK;
+	for (unsigned i = 0; i < nr && !e->violation; i++) {
+		/* 2 and -1 cancel for the weights of the elements 1 and 2 alone. */
+		const unsigned start = errors[i].first == 2;
+		const unsigned last = start ? 2 : e->setting.count - BLOCK;
 
-		for (unsigned at = 0; at < last && !e->violation; at += 37) {
+		for (unsigned at = start; at < last && !e->violation; at += 37) {
 			e->setting.corrupt[0].at = at;
 			e->setting.corrupt[0].more = errors[i].first;
 			e->setting.corrupt[1].at = at + errors[i].apart;
@@ -381,6 +392,12 @@ static const struct setting settings[] = {
 	  .count = 3 * BLOCK,
 	  .check = true,
 	  .corrupt = { { 0, 1 } } },
+	{ .name = "CHECK, a wrong sum of floats",
+	  .nr_ops = 1,
+	  .count = 3 * BLOCK,
+	  .floats = true,
+	  .check = true,
+	  .corrupt = { { 0, 1 } } },
 	{ .name = "float32 as int16, every place",
 	  .nr_ops = 2,
 	  .count = 2 * BLOCK + 44,
@@ -405,7 +422,7 @@ static const struct setting settings[] = {
 	  .corrupt = { { 0, 1 } } },
 };
 
-enum { SETTING_WRITTEN = 4, SETTING_NARROW = 10 };
+enum { SETTING_WRITTEN = 4, SETTING_NARROW = 11 };
 
 /* Blocks that are lost, with and without CHECK. */
 static const struct setting nonfinite = {

@@ -6,6 +6,7 @@
 #include "host/core/coll.h"
 #include "host/core/session.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/sums.h"
 
 enum { SLOTS = 5, P = 256, ROOM = 1024, BURST = 8, WORLD = 3, RANK = 1 };
 
@@ -57,16 +58,9 @@ static uint32_t value(uint64_t i)
 
 static void counted(struct fuzz_host *h, const struct coll_chunk *chunk, const uint8_t *payload)
 {
-	uint32_t sums[2] = { 0, 0 };
+	uint64_t sums[2];
 
-	for (uint32_t i = 0; i < chunk->count; i++) {
-		uint32_t word = chunk->kind == WIRE_ADD16
-					? (uint32_t)(int16_t)wire_get16(payload + 2 * i)
-					: wire_get32(payload + 4 * i);
-
-		sums[0] += word;
-		sums[1] += i * word;
-	}
+	sums_close(sums, chunk->kind, payload, chunk->count);
 	coll_count(h->coll, chunk, sums);
 }
 

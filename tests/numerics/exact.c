@@ -284,26 +284,26 @@ static void exact_uninvert(uint32_t *dst, const void *src, size_t count)
 		host_store(dst, 4, i, 0xffffffffu - (uint32_t)wire_load(src, 4, i));
 }
 
-static void sum_words(uint32_t sums[2], const void *src, size_t count, int bytes)
+static void sum_words(uint64_t sums[2], const void *src, size_t count, int bytes)
 {
-	uint64_t plain = 0, weighted = 0;
+	__extension__ __int128 plain = 0, weighted = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		uint64_t word = (uint64_t)(int64_t)wire_load(src, bytes, i);
+		int64_t word = wire_load(src, bytes, i);
 
 		plain += word;
-		weighted += i * word;
+		weighted += (__int128)word * (int64_t)i;
 	}
-	sums[0] = (uint32_t)plain;
-	sums[1] = (uint32_t)weighted;
+	sums[0] = (uint64_t)plain;
+	sums[1] = (uint64_t)weighted;
 }
 
-static void exact_sum32(uint32_t sums[2], const void *src, size_t count)
+static void exact_sum32(uint64_t sums[2], const void *src, size_t count)
 {
 	sum_words(sums, src, count, 4);
 }
 
-static void exact_sum16(uint32_t sums[2], const void *src, size_t count)
+static void exact_sum16(uint64_t sums[2], const void *src, size_t count)
 {
 	sum_words(sums, src, count, 2);
 }

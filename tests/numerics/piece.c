@@ -218,19 +218,19 @@ RUN(average, ops->average_i32(dst, src, chunk->count, piece->divisor))
 static void run_sum32(const struct quant_ops *ops, const struct piece *piece,
 		      struct piece_output *output)
 {
-	uint32_t sums[2];
+	uint64_t sums[2];
 
 	ops->sum_be32(sums, piece->src + piece->src_at, piece->chunk.count);
-	output->value = (uint64_t)sums[0] << 32 | sums[1];
+	memcpy(output->bytes + piece->dst_at, sums, sizeof(sums));
 }
 
 static void run_sum16(const struct quant_ops *ops, const struct piece *piece,
 		      struct piece_output *output)
 {
-	uint32_t sums[2];
+	uint64_t sums[2];
 
 	ops->sum_be16(sums, piece->src + piece->src_at, piece->chunk.count);
-	output->value = (uint64_t)sums[0] << 32 | sums[1];
+	memcpy(output->bytes + piece->dst_at, sums, sizeof(sums));
 }
 
 const struct piece_subject piece_subjects[PIECE_SUBJECTS] = {

@@ -191,7 +191,7 @@ static void piece_copy(const struct row *row, uint8_t *dst, const uint8_t *src, 
 static void piece_words(const struct quant_ops *ops, const struct row *row, void *dst,
 			const void *src, size_t count)
 {
-	uint32_t sums[2];
+	uint64_t sums[2];
 
 	if (row->op == STORE)
 		ops->store_be32(dst, src, count);

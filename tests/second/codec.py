@@ -141,12 +141,24 @@ def combine_words(kind, mine, theirs):
     return struct.pack(form, *[(s + top) % (2 * top) - top for s in sums]), False
 
 
-def close_payload(width, words):
-    """What the CLOSE chunk of a sum says: of words as they are sent, width bytes each, with CHECK."""
+def close_sums(width, words):
+    """The two sums of CLOSE over words as they are sent, width bytes each."""
     values = struct.unpack(">%d%s" % (len(words) // width, "h" if width == 2 else "i"), words)
-    plain = sum(values) & 0xffffffff
-    weighted = sum((2 * i + 1) * value for i, value in enumerate(values)) & 0xffffffff
-    return struct.pack(">II", plain, weighted).ljust(32, b"\0")
+    return sum(values), sum(i * value for i, value in enumerate(values))
+
+
+def close_payload(width, words):
+    """What the CLOSE chunk of a sum says: of words as they are sent, with CHECK."""
+    digits = [total >> 16 * i & 0xffff for total in close_sums(width, words) for i in range(4)]
+    return struct.pack(">8I", *digits)
+
+
+def close_verifies(floats, payload, width, words):
+    """Whether the CLOSE that came back is that of the results."""
+    digits = struct.unpack(">8I", payload)
+    totals = [sum(digits[4 * k + i] << 16 * i for i in range(4)) for k in range(2)]
+    modulus = 1 << (64 if floats else 32)
+    return all((a - b) % modulus == 0 for a, b in zip(totals, close_sums(width, words)))
 
 
 def split_seal(head):

@@ -141,7 +141,7 @@ static void close_chunk(struct coll *coll, const struct coll_chunk *chunk, const
 				.sealed = true,
 				.payload = payload };
 	struct coll_chunk taken;
-	uint32_t sums[2];
+	uint64_t sums[2];
 
 	if (chunk->lane == COLL_E)
 		memcpy(payload, chunk->e, chunk->len);

@@ -139,20 +139,32 @@ static bool spoil_may(const struct slot *slot, unsigned cell, const struct job *
 	       c->have && c->filled;
 }
 
-/* Bits of one element change. */
+static void spoil_element(uint8_t *at, unsigned width, uint32_t bits)
+{
+	uint32_t value = 0;
+
+	memcpy(&value, at, width);
+	value ^= bits;
+	memcpy(at, &value, width);
+}
+
+/* Bits of one element change, or the same bit of two: of 16 bits they are floats, whose sums do not wrap. */
 static void spoil_cell(struct world *w, struct node *node, const struct job *job, unsigned slot,
 		       unsigned cell)
 {
 	const struct cell *c = &pipe_slot(node->pipe, job, slot)->cell[cell];
 	const uint8_t *values = pipe_values(node->pipe, job, slot, cell);
-	uint8_t *at = (uint8_t *)node->mem + (values - (const uint8_t *)node->mem);
-	uint32_t value = 0, mask = (uint32_t)sim_random(w) | 1;
-	unsigned width = c->kind == WIRE_ADD16 ? 2 : 4;
+	uint8_t *to = (uint8_t *)node->mem + (values - (const uint8_t *)node->mem);
+	const uint32_t mask = (uint32_t)sim_random(w) | 1;
+	const unsigned width = c->kind == WIRE_ADD16 ? 2 : 4, nr = c->len / width;
+	const unsigned at = sim_draw(w, nr), other = (at + 1 + mask % 8) % nr;
+	uint32_t bits = draw_coin(w, 2) ? mask : 1U << mask % (8 * width);
 
-	at += width * sim_draw(w, c->len / width);
-	memcpy(&value, at, width);
-	value ^= draw_coin(w, 2) ? mask : 1U << mask % (8 * width);
-	memcpy(at, &value, width);
+	if (width == 2 && mask & 2) {
+		bits = 1U << 15;
+		spoil_element(to + width * other, width, bits);
+	}
+	spoil_element(to + width * at, width, bits);
 	w->spoilt =
 		(struct spoilt){ .epoch = job->epoch, .round = c->round, .slot = (uint16_t)slot };
 	w->seen[SEEN_SPOILT] = true;
@@ -174,7 +186,7 @@ static bool spoil_job(struct world *w, struct node *node, const struct job *job)
 	return false;
 }
 
-/* Once a run, in one element: that is what CLOSE finds with certainty. */
+/* Once a run, and so that CLOSE finds it with certainty. */
 void chaos_spoil(struct world *w, unsigned n)
 {
 	struct node *node = &w->node[n];

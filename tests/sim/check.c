@@ -27,6 +27,7 @@ static void elements(const struct sim_job *job, const struct piece *row, uint32_
 		     uint32_t *out)
 {
 	const unsigned kind = job->work[row->op].kind;
+	const bool floats = job->work[row->op].form == COLL_FLOAT;
 	const uint32_t step = UINT32_C(0x9e3779b1);
 	uint32_t next = mix32(salt + row->op * step) + row->first * step;
 	uint32_t sign = 0;
@@ -42,9 +43,11 @@ static void elements(const struct sim_job *job, const struct piece *row, uint32_
 		x += x << 7;
 		out[i] = (x ^ x >> 12) >> shift ^ sign;
 	}
-	/* With CHECK as hosts do, so that no sum of 64 wraps; else it may. */
+	/* With CHECK as hosts do, so that no sum of floats of 64 ranks wraps; else it may. */
 	for (uint32_t i = 0; kind == WIRE_ADD16 && i < row->count; i++)
 		out[i] = job->check ? (out[i] >> 22) - 512 : out[i] >> 16;
+	for (uint32_t i = 0; kind == WIRE_ADD32 && floats && job->check && i < row->count; i++)
+		out[i] = (out[i] >> 6) - (UINT32_C(1) << 25);
 }
 
 static uint8_t exponent(uint32_t salt, unsigned op, uint32_t block)

@@ -236,7 +236,7 @@ static unsigned host_op(const struct rank *rank, const struct coll_chunk *chunk)
 /* What CLOSE sums over. */
 static void host_count(struct rank *rank, const struct coll_chunk *chunk, const uint8_t *payload)
 {
-	uint32_t sums[2];
+	uint64_t sums[2];
 
 	sums_close(sums, chunk->kind, payload, chunk->count);
 	coll_count(rank->coll, chunk, sums);

@@ -10,6 +10,7 @@
 
 #include "host/core/coll.h"
 #include "proto/crc32c.h"
+#include "tests/sums.h"
 
 #define MS UINT64_C(1000000)
 
@@ -359,12 +360,14 @@ static void coll_answer__names_who_is_missing(void **state)
 
 /* --- CHECK ------------------------------------------------------------------------------------ */
 
-/* Of 16 bits they are small enough for two ranks: sums do not wrap. */
-static uint32_t element(unsigned rank, uint64_t i)
-{
-	const uint32_t x = (uint32_t)((i + 1) * 2654435761u + rank * 40503u * (i + 7));
+static bool wraps; /* the sums may */
 
-	return word == 2 ? (uint32_t)((int32_t)x >> 18) : x;
+/* Else they are small enough for two ranks. */
+static int32_t element(unsigned rank, uint64_t i)
+{
+	const int32_t x = (int32_t)((i + 1) * 2654435761u + rank * 40503u * (i + 7));
+
+	return wraps ? x : x >> (word == 2 ? 18 : 2);
 }
 
 static uint32_t word_get(const uint8_t *payload, uint32_t i)
@@ -382,47 +385,75 @@ static void word_put(uint8_t *payload, uint32_t i, uint32_t value)
 		wire_put32(payload + 4 * i, value);
 }
 
-static void sums_of(const uint8_t *payload, uint32_t count, uint32_t sums[2])
-{
-	sums[0] = sums[1] = 0;
-	for (uint32_t i = 0; i < count; i++) {
-		sums[0] += word_get(payload, i);
-		sums[1] += i * word_get(payload, i);
-	}
-}
-
 /* What two ranks have in a chunk, this one being the first; for rank -1 their sum. */
 static void fill(const struct coll_chunk *c, int rank, uint8_t *payload)
 {
 	memset(payload, 0, c->len);
 	for (uint32_t i = 0; i < c->count; i++) {
-		uint32_t a = element(0, c->first + i), b = element(1, c->first + i);
+		uint32_t a = (uint32_t)element(0, c->first + i);
+		uint32_t b = (uint32_t)element(1, c->first + i);
 
 		word_put(payload, i, rank == 0 ? a : rank == 1 ? b : a + b);
 	}
 }
 
-/*
- * Runs a sum of two ranks of count elements.  The first result's word `bad` has xor on it, -1: none;
- * -2: that of CLOSE has.  Returns whether it verified; *nr_d: data chunks sent.
- */
-static bool checked_sum(enum coll_form form, uint64_t count, int bad, uint32_t xor, unsigned *nr_d)
+/* What is wrong with results: bits of these elements, of one word of CLOSE. */
+struct flaw {
+	uint64_t at[2];
+	uint32_t bits;
+	unsigned word;
+	uint32_t close;
+};
+
+static const struct flaw no_flaw;
+
+static void spoil(const struct flaw *flaw, const struct coll_chunk *c, uint8_t *payload)
+{
+	for (unsigned k = 0; k < 2; k++) {
+		const uint64_t at = flaw->at[k] - c->first;
+
+		if (at < c->count && (k == 0 || flaw->at[1] != flaw->at[0]))
+			word_put(payload, (uint32_t)at,
+				 word_get(payload, (uint32_t)at) ^ flaw->bits);
+	}
+}
+
+/* CLOSE of this rank becomes that of both: eight digits of 16 bits, those of the plain sum first. */
+static void close_both(const struct coll_chunk *c, uint64_t count, uint8_t *payload)
+{
+	int64_t sums[2][2] = { { 0 } };
+
+	for (uint64_t i = 0; i < count; i++) {
+		for (unsigned rank = 0; rank < 2; rank++) {
+			sums[rank][0] += element(rank, i);
+			sums[rank][1] += (int64_t)i * element(rank, i);
+		}
+	}
+	for (unsigned i = 0; i < 8; i++) {
+		uint32_t digits[2];
+
+		for (unsigned rank = 0; rank < 2; rank++)
+			digits[rank] = (uint32_t)(sums[rank][i / 4] >> 16 * (i % 4) & 0xffff);
+		assert_int_equal(wire_get32(payload + 4 * i), digits[0]);
+		wire_put32(payload + 4 * i, digits[0] + digits[1]);
+	}
+	assert_true(c->len == WIRE_PAD && c->kind == WIRE_ADD32);
+	assert_true(c->count == 0 && !c->counted);
+}
+
+/* Runs a sum of two ranks of count elements. Returns whether it verified; *nr_d: data chunks sent. */
+static bool checked_sum(enum coll_form form, uint64_t count, const struct flaw *flaw,
+			unsigned *nr_d)
 {
 	struct coll *coll = coll_new_job(64, 0, true);
 	struct coll_args args = args_of(form, count);
-	uint32_t want[2] = { 0, 0 }, other[2] = { 0, 0 }, sums[2];
 	struct coll_chunk out[8], got;
 	uint8_t payload[P];
-	uint64_t now = MS;
+	uint64_t sums[2], now = MS;
 	bool verified;
 	int op;
 
-	for (uint64_t i = 0; i < count; i++) {
-		want[0] += element(0, i);
-		want[1] += (2 * (uint32_t)i + 1) * element(0, i);
-		other[0] += element(1, i);
-		other[1] += (2 * (uint32_t)i + 1) * element(1, i);
-	}
+	wraps = form == COLL_RAW;
 	sealed = true;
 	*nr_d = 0;
 	coll_start(coll, &args);
@@ -440,14 +471,9 @@ static bool checked_sum(enum coll_form form, uint64_t count, int bad, uint32_t x
 			++*nr_d;
 			if (c->close) {
 				coll_close(coll, c, payload);
-				assert_int_equal(wire_get32(payload), want[0]);
-				assert_int_equal(wire_get32(payload + 4), want[1]);
-				for (unsigned i = 8; i < WIRE_PAD; i++)
-					assert_int_equal(payload[i], 0);
-				assert_true(c->len == WIRE_PAD && c->kind == WIRE_ADD32);
-				assert_true(c->count == 0 && !c->counted);
-				wire_put32(payload, (want[0] + other[0]) ^ (bad == -2 ? xor : 0));
-				wire_put32(payload + 4, want[1] + other[1]);
+				close_both(c, count, payload);
+				payload[4 * flaw->word + 3] ^= (uint8_t)flaw->close;
+				payload[4 * flaw->word + 1] ^= (uint8_t)(flaw->close >> 16);
 				assert_int_equal(answer_with(coll, c, payload, &got, now),
 						 COLL_TAKEN_D);
 				assert_true(got.close && !got.counted);
@@ -455,15 +481,13 @@ static bool checked_sum(enum coll_form form, uint64_t count, int bad, uint32_t x
 			}
 			assert_true(c->counted);
 			fill(c, 0, payload);
-			sums_of(payload, c->count, sums);
+			sums_close(sums, c->kind, payload, c->count);
 			coll_count(coll, c, sums);
 			fill(c, -1, payload);
-			if (bad >= 0 && c->first == 0)
-				word_put(payload, (uint32_t)bad,
-					 word_get(payload, (uint32_t)bad) ^ xor);
+			spoil(flaw, c, payload);
 			assert_int_equal(answer_with(coll, c, payload, &got, now), COLL_TAKEN_D);
 			assert_true(got.counted && !got.fresh);
-			sums_of(payload, got.count, sums);
+			sums_close(sums, got.kind, payload, got.count);
 			coll_count(coll, &got, sums);
 		}
 	}
@@ -481,34 +505,74 @@ static void coll_close__behind_the_data(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-		assert_true(checked_sum(COLL_FLOAT, counts[i], -1, 0, &nr));
+		assert_true(checked_sum(COLL_FLOAT, counts[i], &no_flaw, &nr));
 		assert_int_equal(nr, (counts[i] + 31) / 32 + 1);
-		assert_true(checked_sum(COLL_RAW, counts[i], -1, 0, &nr));
+		assert_true(checked_sum(COLL_RAW, counts[i], &no_flaw, &nr));
 		assert_int_equal(nr, (counts[i] + 31) / 32 + 1);
 		word = 2;
-		assert_true(checked_sum(COLL_FLOAT, counts[i], -1, 0, &nr));
+		assert_true(checked_sum(COLL_FLOAT, counts[i], &no_flaw, &nr));
 		assert_int_equal(nr, (counts[i] + 63) / 64 + 1);
 		word = 4;
 	}
 }
 
+/* A sum with the same bit of one or two elements changed. */
+static bool flipped(enum coll_form form, uint64_t first, uint64_t second, unsigned bit)
+{
+	const struct flaw flaw = { .at = { first, second }, .bits = UINT32_C(1) << bit };
+	unsigned nr;
+
+	return !checked_sum(form, 300, &flaw, &nr);
+}
+
 static void coll_verified__any_bit_of_any_word(void **state)
+{
+	(void)state;
+	for (unsigned at = 0; at < 32; at++)
+		for (unsigned bit = 0; bit < 32; bit++)
+			assert_true(flipped(COLL_RAW, at, at, bit));
+	assert_true(flipped(COLL_FLOAT, 299, 299, 31));
+	word = 2;
+	for (unsigned at = 0; at < 64; at++)
+		for (unsigned bit = 0; bit < 16; bit++)
+			assert_true(flipped(COLL_FLOAT, at, at, bit));
+	word = 4;
+}
+
+/* Sums of floats do not wrap, so that no two errors cancel; those of integers show a top bit in odd places alone. */
+static void coll_verified__any_two_words(void **state)
+{
+	static const uint64_t pairs[][2] = { { 0, 1 }, { 0, 2 }, { 3, 7 }, { 1, 257 }, { 43, 299 } };
+
+	(void)state;
+	for (unsigned i = 0; i < 5; i++) {
+		const uint64_t *pair = pairs[i];
+		const bool odd = (pair[1] - pair[0]) % 2;
+
+		for (unsigned bit = 0; bit < 32; bit++)
+			assert_true(flipped(COLL_FLOAT, pair[0], pair[1], bit));
+		assert_int_equal(flipped(COLL_RAW, pair[0], pair[1], 31), odd);
+		word = 2;
+		for (unsigned bit = 0; bit < 16; bit++)
+			assert_true(flipped(COLL_FLOAT, pair[0], pair[1], bit));
+		word = 4;
+	}
+}
+
+/* Of integers the upper half of the sums says nothing. */
+static void coll_verified__any_digit_of_close(void **state)
 {
 	unsigned nr;
 
 	(void)state;
-	for (int at = 0; at < 32; at++)
-		for (unsigned bit = 0; bit < 32; bit++)
-			assert_false(checked_sum(COLL_RAW, 40, at, UINT32_C(1) << bit, &nr));
-	assert_false(checked_sum(COLL_FLOAT, 16384, 5, 0x80000000, &nr));
-	assert_false(checked_sum(COLL_FLOAT, 70, -2, 1, &nr));
-	word = 2;
-	for (int i = 0; i < 64; i++)
-		for (unsigned bit = 0; bit < 16; bit++)
-			assert_false(checked_sum(COLL_FLOAT, 80, i, UINT32_C(1) << bit, &nr));
-	/* In the upper half of what CLOSE says, too: it is 32 bits whatever the data are. */
-	assert_false(checked_sum(COLL_FLOAT, 70, -2, 0x40000000, &nr));
-	word = 4;
+	for (unsigned i = 0; i < 8; i++) {
+		const struct flaw low = { .word = i, .close = 0x40 };
+		const struct flaw carry = { .word = i, .close = 0x10000 };
+
+		assert_false(checked_sum(COLL_FLOAT, 70, &low, &nr));
+		assert_int_equal(checked_sum(COLL_FLOAT, 70, &carry, &nr), i % 4 == 3);
+		assert_int_equal(checked_sum(COLL_RAW, 70, &low, &nr), i % 4 > 1);
+	}
 }
 
 /* Only sums have it, and only with CHECK. */
@@ -553,8 +617,7 @@ static void coll_close__again(void **state)
 	struct coll_args args = args_of(COLL_RAW, 20);
 	uint8_t first[WIRE_PAD], again[WIRE_PAD], payload[P];
 	struct coll_chunk e, c[2], got;
-	uint32_t sums[2];
-	uint64_t now = MS;
+	uint64_t sums[2], now = MS;
 
 	(void)state;
 	sealed = true;
@@ -564,12 +627,12 @@ static void coll_close__again(void **state)
 	assert_int_equal(coll_output(coll, c, 2, now), 2);
 	assert_true(!c[0].close && c[1].close && c[1].fresh);
 	fill(&c[0], 0, payload);
-	sums_of(payload, c[0].count, sums);
+	sums_close(sums, c[0].kind, payload, c[0].count);
 	coll_count(coll, &c[0], sums);
 	coll_close(coll, &c[1], first);
 	fill(&c[0], -1, payload);
 	assert_int_equal(answer_with(coll, &c[0], payload, &got, now), COLL_TAKEN_D);
-	sums_of(payload, got.count, sums);
+	sums_close(sums, got.kind, payload, got.count);
 	coll_count(coll, &got, sums);
 	now = coll_deadline(coll);
 	assert_int_equal(coll_output(coll, c, 2, now), 1);
@@ -706,6 +769,8 @@ int main(void)
 		cmocka_unit_test(coll_close__behind_the_data),
 		cmocka_unit_test(coll_close__again),
 		cmocka_unit_test(coll_verified__any_bit_of_any_word),
+		cmocka_unit_test(coll_verified__any_two_words),
+		cmocka_unit_test(coll_verified__any_digit_of_close),
 		cmocka_unit_test(coll_output__no_close),
 		cmocka_unit_test(coll_input__sealed_as_agreed),
 		cmocka_unit_test(coll__random_histories),

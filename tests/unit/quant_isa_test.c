@@ -106,7 +106,7 @@ static void words_run(const struct quant_ops *ops, enum op op, const struct piec
 {
 	const void *src = p->src + p->src_at;
 	size_t count = p->chunk.count;
-	uint32_t sums[2];
+	uint64_t sums[2];
 
 	if (op == OP_STORE)
 		ops->store_be32(dst, src, count);

@@ -532,19 +532,20 @@ static void sum_be32__plain_and_weighted(void **state)
 
 		for (size_t count = 0; ops && count <= 1000; count += count < 70 ? 1 : 155) {
 			const uint8_t *at = words + count % 4;
-			uint64_t sum = 0, weighted = 0;
-			uint32_t got[2] = { 9, 9 };
+			int64_t sum = 0, weighted = 0;
+			uint64_t got[2] = { 9, 9 };
 
 			for (size_t i = 0; i < count; i++) {
-				uint64_t word = (uint64_t)at[4 * i] << 24 | at[4 * i + 1] << 16 |
-						at[4 * i + 2] << 8 | at[4 * i + 3];
+				int64_t word = (int64_t)at[4 * i] << 24 | at[4 * i + 1] << 16 |
+					       at[4 * i + 2] << 8 | at[4 * i + 3];
 
+				word -= at[4 * i] >= 128 ? INT64_C(1) << 32 : 0;
 				sum += word;
-				weighted += i * word;
+				weighted += (int64_t)i * word;
 			}
 			ops->sum_be32(got, at, count);
-			assert_int_equal(got[0], (uint32_t)sum);
-			assert_int_equal(got[1], (uint32_t)weighted);
+			assert_int_equal(got[0], sum);
+			assert_int_equal(got[1], weighted);
 		}
 	}
 }

@@ -193,17 +193,17 @@ static void quantizer_sum__of_either_width(void **state)
 	static const uint8_t words[] = { 0xff, 0xff, 0x00, 0x05, 0x80, 0x00, 0x12, 0x34 };
 	const struct quantizer quantizer = quantizer_of(WORLD);
 	struct coll_chunk chunk = { .kind = WIRE_ADD32, .count = 2 };
-	uint32_t sums[2];
+	uint64_t sums[2];
 
 	(void)state;
 	quantizer_sum(&quantizer, &chunk, words, sums);
-	assert_int_equal(sums[0], 0xffff0005u + 0x80001234u);
-	assert_int_equal(sums[1], 0x80001234u);
+	assert_int_equal(sums[0], -0xfffbLL - 0x7fffedccLL);
+	assert_int_equal(sums[1], -0x7fffedccLL);
 	chunk.kind = WIRE_ADD16;
 	chunk.count = 4;
 	quantizer_sum(&quantizer, &chunk, words, sums);
-	assert_int_equal((int32_t)sums[0], -1 + 5 - 32768 + 0x1234);
-	assert_int_equal((int32_t)sums[1], 5 - 2 * 32768 + 3 * 0x1234);
+	assert_int_equal(sums[0], -1LL + 5 - 32768 + 0x1234);
+	assert_int_equal(sums[1], 5LL - 2 * 32768 + 3 * 0x1234);
 }
 
 static void quantizer_saturated__only_of_what_did(void **state)

@@ -35,6 +35,14 @@ static uint32_t value(unsigned rank, unsigned op, uint64_t element)
 	return (uint32_t)(z ^ z >> 31);
 }
 
+/* What a rank sends; sums of floats do not wrap. */
+static uint32_t word(const struct world *w, unsigned rank, unsigned op, uint64_t element)
+{
+	const int32_t x = (int32_t)value(rank, op, element);
+
+	return (uint32_t)(w->row[op].form == COLL_FLOAT ? x >> 8 : x);
+}
+
 static struct pipe_time time_of(const struct world *w)
 {
 	return (struct pipe_time){ .now_ns = w->now, .wall_ms = 1700000000000 + w->now / MS };
@@ -190,7 +198,7 @@ static void rank_over(struct rank *rank)
 
 static void rank_count(struct rank *rank, const struct coll_chunk *c, const uint8_t *payload)
 {
-	uint32_t sums[2];
+	uint64_t sums[2];
 
 	sums_close(sums, c->kind, payload, c->count);
 	coll_count(rank->coll, c, sums);
@@ -205,7 +213,7 @@ static void rank_taken(struct world *w, struct rank *rank, const struct coll_chu
 		uint32_t sum = 0;
 
 		for (unsigned r = 0; r < w->n; r++)
-			sum += value(r, op, c->first + i);
+			sum += word(w, r, op, c->first + i);
 		if (wire_get32(msg->payload + 4 * i) != sum)
 			fail_msg("wrong sum: operation %u element %lu", op,
 				 (unsigned long)(c->first + i));
@@ -345,7 +353,7 @@ static void rank_transmit(struct world *w, unsigned r, struct coll_chunk *c)
 		coll_close(rank->coll, c, buf + WIRE_HEADER);
 	} else {
 		for (uint32_t i = 0; i < c->count; i++)
-			wire_put32(buf + WIRE_HEADER + 4 * i, value(r, op, c->first + i));
+			wire_put32(buf + WIRE_HEADER + 4 * i, word(w, r, op, c->first + i));
 	}
 	if (c->counted)
 		rank_count(rank, c, buf + WIRE_HEADER);
