@@ -524,35 +524,62 @@ static void body_load_be32(uint32_t *dst, const void *src, size_t count)
 	run_swap((uint8_t *)dst, src, count, 0u);
 }
 
-static void body_sum_be32(uint64_t sums[2], const void *src, size_t count)
-{
-	const uint8_t *from = src;
-	uint64_t sum = 0, weighted = 0;
+/*
+ * Sums by rows of SUM_LANES numbers: rising gets the plain sum so far after each, so that row r of R is in it
+ * R - r times, and nothing is multiplied but at the end. Those of 16 bits fit 32 for SUM_ROWS rows.
+ */
+enum { SUM_LANES = 32, SUM_ROWS = 256 };
 
-	for (int32_t i = 0; i < (int32_t)count; i++) {
-		int32_t q = (int32_t)qm_be32(qm_load32(from + 4 * (size_t)i));
-
-		sum += (uint64_t)(int64_t)q;
-		weighted += (uint64_t)((int64_t)i * q);
+#define BODY_SUM(n, number, load, bytes)                                                           \
+	static void n##_rows(uint64_t sums[2], const uint8_t *from, size_t rows)                   \
+	{                                                                                          \
+		number plain[SUM_LANES] = { 0 }, rising[SUM_LANES] = { 0 };                        \
+                                                                                                   \
+		for (size_t row = 0; row < rows; row++, from += SUM_LANES * (bytes)) {             \
+			for (size_t lane = 0; lane < SUM_LANES; lane++) {                          \
+				plain[lane] += load(from + lane * (bytes));                        \
+				rising[lane] += plain[lane];                                       \
+			}                                                                          \
+		}                                                                                  \
+		sums[0] = sums[1] = 0;                                                             \
+		for (size_t lane = 0; lane < SUM_LANES; lane++) {                                  \
+			sums[0] += (uint64_t)plain[lane];                                          \
+			sums[1] += (lane + SUM_LANES * rows) * (uint64_t)plain[lane] -             \
+				   SUM_LANES * (uint64_t)rising[lane];                             \
+		}                                                                                  \
+	}                                                                                          \
+	static void n(uint64_t sums[2], const void *src, size_t count)                             \
+	{                                                                                          \
+		const uint8_t *from = src;                                                         \
+		uint64_t part[2];                                                                  \
+		size_t i = 0, rows;                                                                \
+                                                                                                   \
+		sums[0] = sums[1] = 0;                                                             \
+		for (; count - i >= SUM_LANES; i += rows * SUM_LANES) {                            \
+			rows = (count - i) / SUM_LANES < SUM_ROWS ? (count - i) / SUM_LANES        \
+								  : SUM_ROWS;                      \
+			n##_rows(part, from + i * (bytes), rows);                                  \
+			sums[0] += part[0];                                                        \
+			sums[1] += i * part[0] + part[1];                                          \
+		}                                                                                  \
+		for (; i < count; i++) {                                                           \
+			sums[0] += (uint64_t)load(from + i * (bytes));                             \
+			sums[1] += i * (uint64_t)load(from + i * (bytes));                         \
+		}                                                                                  \
 	}
-	sums[0] = sum;
-	sums[1] = weighted;
+
+static inline int64_t sum_load_be32(const uint8_t *from)
+{
+	return (int32_t)qm_be32(qm_load32(from));
 }
 
-static void body_sum_be16(uint64_t sums[2], const void *src, size_t count)
+static inline int32_t sum_load_be16(const uint8_t *from)
 {
-	const uint8_t *from = src;
-	uint64_t sum = 0, weighted = 0;
-
-	for (int32_t i = 0; i < (int32_t)count; i++) {
-		int32_t q = (int16_t)qm_be16(qm_load16(from + 2 * (size_t)i));
-
-		sum += (uint64_t)(int64_t)q;
-		weighted += (uint64_t)((int64_t)i * q);
-	}
-	sums[0] = sum;
-	sums[1] = weighted;
+	return (int16_t)qm_be16(qm_load16(from));
 }
+
+BODY_SUM(body_sum_be32, int64_t, sum_load_be32, 4)
+BODY_SUM(body_sum_be16, int32_t, sum_load_be16, 2)
 
 static void body_invert_be32(void *dst, const uint32_t *src, size_t count)
 {
