@@ -132,8 +132,8 @@ field("value16", "int16", "Value", base.DEC)
 field("exponent", "uint8", "Exponent", base.DEC)
 field("origin", "bytes", "Origin of Inf and NaN")
 field("origin.rank", "uint16", "Lowest rank with Inf or NaN", base.DEC)
-field("close.sum", "uint32", "CLOSE: sum of values", base.DEC)
-field("close.weighted", "uint32", "CLOSE: sum of values by place", base.DEC)
+field("close.sum", "int64", "CLOSE: sum of values", base.DEC)
+field("close.weighted", "int64", "CLOSE: sum of values by place", base.DEC)
 field("seal", "uint32", "Seal (CRC32C)", base.HEX)
 field("seal.status", "string", "Seal status")
 
@@ -1020,6 +1020,18 @@ local function put_lane_e(tree, tvb, m)
 	end
 end
 
+-- Four digits of 16 bits, the lowest first, each of which may be a sum of several ranks'.
+local function put_close(tree, name, tvb, at)
+	if tvb:len() < at + 16 then
+		return
+	end
+	local total = Int64.new(0, 0)
+	for i = 3, 0, -1 do
+		total = total:lshift(16) + Int64.new(tvb(at + 4 * i, 4):uint(), 0)
+	end
+	tree:add(f[name], tvb(at, 16), total)
+end
+
 -- CLOSE looks like a data chunk; it is one for sure if the last of the data is unlike it.
 local function is_close(m, desc)
 	if not desc or not m.sealed or m.kind ~= ADD32 or m.len ~= PAD or desc.collective ~= 1 or
@@ -1047,8 +1059,8 @@ local function put_chunk(tree, tvb, m, rec)
 	end
 	if len == PAD and is_close(m, rec.operation and rec.operation.desc) then
 		item:set_text("CLOSE")
-		put(item, "close.sum", tvb, HEADER, 4)
-		put(item, "close.weighted", tvb, HEADER + 4, 4)
+		put_close(item, "close.sum", tvb, HEADER)
+		put_close(item, "close.weighted", tvb, HEADER + 16)
 		return
 	end
 	local nr = math.floor(len / width)
