@@ -8,11 +8,6 @@
 #include "switch/egress.h"
 #include "switch/log.h"
 
-enum {
-	INGRESS_IP_PROTO = FRAME_ETH + 9,
-	INGRESS_PORT_DST = FRAME_ETH + FRAME_IPV4 + 2,
-	INGRESS_PROTO_UDP = 17,
-};
 #define INGRESS_CLAIM_NS UINT64_C(10000000000)
 
 /* Those of a burst that are for the pipe. */
@@ -75,8 +70,8 @@ static void ingress_too_long(struct lcore_port *p, const struct pkt *pkt)
 {
 	if (p->told_train || pkt->len < FRAME_HEADERS ||
 	    wire_get16(pkt->data + 2 * FRAME_MAC) != FRAME_TYPE_IPV4 ||
-	    pkt->data[INGRESS_IP_PROTO] != INGRESS_PROTO_UDP ||
-	    wire_get16(pkt->data + INGRESS_PORT_DST) != WIRE_PORT)
+	    pkt->data[FRAME_OFF_IP_PROTO] != FRAME_PROTO_UDP ||
+	    wire_get16(pkt->data + FRAME_OFF_L4 + 2) != WIRE_PORT)
 		return;
 	p->told_train = true;
 	log_line(LOG_WARN,

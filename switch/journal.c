@@ -71,6 +71,8 @@ void journal_setup(struct journal *journal, const struct lcore *lcore,
 	const struct flow *parent = &lcore->parent.flow;
 
 	fprintf(file, JOURNAL_TITLE "\nversion " TALLY_VERSION "\nsuffix %s\n", suffix);
+	if (lcore->clock)
+		fputs("clock virtual\n", file);
 	fprintf(file, "jobs %u\nslots %u\nmemory %zu\nchunk %u\nchunk-check %u\nstrict-ports %u\n",
 		params->jobs_max, params->slots_max, params->values_bytes, params->p_max,
 		params->p_check, params->strict_ports);
@@ -79,8 +81,10 @@ void journal_setup(struct journal *journal, const struct lcore *lcore,
 		lcore->mac[2], lcore->mac[3], lcore->mac[4], lcore->mac[5]);
 	if (lcore->parent.active) {
 		address_print(file, "parent ", parent->ip);
-		fprintf(file, ":%u from %u\nincarnation %016llx\n", parent->udp_port,
-			params->parent_from, (unsigned long long)params->inc);
+		fprintf(file, ":%u from %u", parent->udp_port, params->parent_from);
+		if (!lcore->parent.asks)
+			fprintf(file, " port %u", lcore->ports[parent->port].port.spec.number);
+		fprintf(file, "\nincarnation %016llx\n", (unsigned long long)params->inc);
 	}
 	for (unsigned i = 0; i < lcore->nr_ports; i++)
 		port_print(file, &lcore->ports[i]);

@@ -16,6 +16,7 @@ struct node {
 	size_t pipe_bytes, fwd_bytes;
 	bool dpdk;
 	struct pipe_params pipe_params;
+	const char *comment; /* of captures; NULL: who made them */
 	struct rundir rundir;
 	struct lcore lcore;
 	struct ctl ctl;

@@ -14,11 +14,6 @@
 #define PARENT_AGAIN_NS UINT64_C(10000000000)
 #define PARENT_SILENT_NS UINT64_C(1000000000)
 
-enum {
-	PARENT_TYPE = 12, /* offsets in a frame: ethertype, ARP's sender */
-	PARENT_ARP_SHA = 22,
-};
-
 void parent_init(struct parent *parent, const struct flow *flow, bool framed)
 {
 	*parent = (struct parent){ .active = true, .asks = framed, .flow = *flow };
@@ -63,7 +58,7 @@ void parent_tick(struct lcore *lcore)
 static bool parent_is_arp(const struct pkt *pkt)
 {
 	return pkt->len >= FRAME_ETH + FRAME_ARP &&
-	       wire_get16(pkt->data + PARENT_TYPE) == FRAME_TYPE_ARP;
+	       wire_get16(pkt->data + FRAME_OFF_TYPE) == FRAME_TYPE_ARP;
 }
 
 static bool parent_is_there(const struct parent *parent, const struct flow *flow)
@@ -123,7 +118,7 @@ void parent_learn(struct lcore *lcore, const struct pkt *pkt)
 {
 	struct parent *parent = &lcore->parent;
 	struct flow flow = parent->flow;
-	const uint8_t *mac = pkt->data + PARENT_ARP_SHA;
+	const uint8_t *mac = pkt->data + FRAME_OFF_ARP_SHA;
 	struct frame arp;
 
 	if (!parent->asks || !parent_is_arp(pkt) ||

@@ -114,9 +114,11 @@ int quantity_parse_whole(const char *text, uint64_t min, uint64_t max, uint64_t 
 	if (!*text)
 		return -1;
 	for (; quantity_is_digit(*text); text++) {
-		if (value > UINT64_MAX / 10 - 1)
+		const uint64_t digit = (uint64_t)(*text - '0');
+
+		if (value > (UINT64_MAX - digit) / 10)
 			return -1;
-		value = value * 10 + (uint64_t)(*text - '0');
+		value = value * 10 + digit;
 	}
 	if (*text || value < min || value > max)
 		return -1;

@@ -58,6 +58,8 @@ struct replay_setup {
 	uint32_t ip;
 	uint8_t mac[FRAME_MAC];
 	struct flow parent; /* ip 0: none */
+	int parent_number;  /* of the port that leads there; -1: the first, or it is sought */
+	bool virtual_time;  /* stamps are a simulator's */
 	bool journal;	    /* from switch.txt: captures of the switch itself */
 	bool ended;	    /* in order, so that its captures are whole */
 	unsigned nr_ports, nr_events;
@@ -72,8 +74,11 @@ void replay_setup_free(struct replay_setup *setup);
 bool replay_setup_has(const char *dir);
 /* DIR/switch.txt, and which captures there are beside it. */
 int replay_setup_read(struct replay_setup *setup, const char *dir, struct port_error *err);
+/* Of a capture with the same stamps: what it is. */
+void replay_comment(const struct replay_setup *setup, const char *what, char text[REPLAY_TEXT]);
 /* IP or IP:PORT; 0 or -1. */
 int replay_address_parse(const char *text, uint32_t *ip, uint16_t *udp_port);
+int replay_mac_parse(const char *text, uint8_t mac[FRAME_MAC]);
 
 /* --- Captures ------------------------------------------------------------------------------------ */
 

@@ -18,18 +18,7 @@ enum {
 	IPS = 1 << 16,
 	MACS = 1 << 16,
 	NAMES = 4096,
-	ARP_SHA = FRAME_ETH + 8,
-	ARP_SPA = FRAME_ETH + 14,
-	ARP_THA = FRAME_ETH + 18,
-	ARP_TPA = FRAME_ETH + 24,
-	IP_SUM = FRAME_ETH + 10,
-	IP_SRC = FRAME_ETH + 12,
-	IP_DST = FRAME_ETH + 16,
-	L4 = FRAME_ETH + FRAME_IPV4,
-	UDP_SUM = L4 + 6,
-	ICMP = 8,
-	QUOTE = ICMP + FRAME_IPV4 + FRAME_UDP,
-	PROTO_UDP = 17,
+	QUOTE = FRAME_ICMP + FRAME_IPV4 + FRAME_UDP,
 	NET = 0x0a4d0000, /* 10.77.0.0 */
 };
 
@@ -165,13 +154,13 @@ static void hide_message(struct hide *hide, uint8_t *payload, uint32_t len)
 
 static uint32_t pseudo_sum(const uint8_t *frame, uint32_t len)
 {
-	return frame_checksum_add(PROTO_UDP + FRAME_UDP + len, frame + IP_SRC, 8);
+	return frame_checksum_add(FRAME_PROTO_UDP + FRAME_UDP + len, frame + FRAME_OFF_IP_SRC, 8);
 }
 
 static void put_ip_sum(uint8_t *frame)
 {
-	wire_put16(frame + IP_SUM, 0);
-	wire_put16(frame + IP_SUM,
+	wire_put16(frame + FRAME_OFF_IP_SUM, 0);
+	wire_put16(frame + FRAME_OFF_IP_SUM,
 		   frame_checksum_fold(frame_checksum_add(0, frame + FRAME_ETH, FRAME_IPV4)));
 }
 
@@ -192,7 +181,7 @@ static bool is_message(const struct hide *hide, const struct frame *parsed)
 /* A checksum that was right, half done, absent or wrong is so again. */
 static void hide_udp(struct hide *hide, const struct frame *parsed, uint8_t *frame, bool right)
 {
-	const uint16_t was = wire_get16(frame + UDP_SUM);
+	const uint16_t was = wire_get16(frame + FRAME_OFF_UDP_SUM);
 	const uint16_t half = (uint16_t)~frame_checksum_fold(pseudo_sum(frame, parsed->len));
 	const bool was_half = was == half;
 	uint16_t sum;
@@ -201,19 +190,20 @@ static void hide_udp(struct hide *hide, const struct frame *parsed, uint8_t *fra
 		hide_message(hide, parsed->payload, parsed->len);
 	else
 		memset(parsed->payload, 0, parsed->len);
-	hide_ip(hide, frame + IP_SRC);
-	hide_ip(hide, frame + IP_DST);
+	hide_ip(hide, frame + FRAME_OFF_IP_SRC);
+	hide_ip(hide, frame + FRAME_OFF_IP_DST);
 	put_ip_sum(frame);
 	if (!was)
 		return;
-	wire_put16(frame + UDP_SUM, 0);
-	sum = frame_checksum_fold(frame_checksum_add(pseudo_sum(frame, parsed->len), frame + L4,
+	wire_put16(frame + FRAME_OFF_UDP_SUM, 0);
+	sum = frame_checksum_fold(frame_checksum_add(pseudo_sum(frame, parsed->len),
+						     frame + FRAME_OFF_L4,
 						     FRAME_UDP + parsed->len));
 	if (was_half)
 		sum = (uint16_t)~frame_checksum_fold(pseudo_sum(frame, parsed->len));
 	else if (!right)
 		sum ^= 0x5555;
-	wire_put16(frame + UDP_SUM, sum ? sum : 0xffff);
+	wire_put16(frame + FRAME_OFF_UDP_SUM, sum ? sum : 0xffff);
 }
 
 static void hide_icmp(struct hide *hide, const struct frame *parsed, uint8_t *frame)
@@ -221,25 +211,25 @@ static void hide_icmp(struct hide *hide, const struct frame *parsed, uint8_t *fr
 	uint8_t *icmp = parsed->payload;
 
 	if (parsed->len >= QUOTE && icmp[0] == 3) {
-		hide_ip(hide, icmp + ICMP + 12);
-		hide_ip(hide, icmp + ICMP + 16);
+		hide_ip(hide, icmp + FRAME_ICMP + 12);
+		hide_ip(hide, icmp + FRAME_ICMP + 16);
 		memset(icmp + QUOTE, 0, parsed->len - QUOTE);
-	} else if (parsed->len > ICMP) {
-		memset(icmp + ICMP, 0, parsed->len - ICMP);
+	} else if (parsed->len > FRAME_ICMP) {
+		memset(icmp + FRAME_ICMP, 0, parsed->len - FRAME_ICMP);
 	}
 	wire_put16(icmp + 2, 0);
 	wire_put16(icmp + 2, frame_checksum_fold(frame_checksum_add(0, icmp, parsed->len)));
-	hide_ip(hide, frame + IP_SRC);
-	hide_ip(hide, frame + IP_DST);
+	hide_ip(hide, frame + FRAME_OFF_IP_SRC);
+	hide_ip(hide, frame + FRAME_OFF_IP_DST);
 	put_ip_sum(frame);
 }
 
 static void hide_arp(struct hide *hide, uint8_t *frame)
 {
-	hide_mac(hide, frame + ARP_SHA);
-	hide_ip(hide, frame + ARP_SPA);
-	hide_mac(hide, frame + ARP_THA);
-	hide_ip(hide, frame + ARP_TPA);
+	hide_mac(hide, frame + FRAME_OFF_ARP_SHA);
+	hide_ip(hide, frame + FRAME_OFF_ARP_SPA);
+	hide_mac(hide, frame + FRAME_OFF_ARP_THA);
+	hide_ip(hide, frame + FRAME_OFF_ARP_TPA);
 }
 
 /* Of what is neither, no more than what it is. */
@@ -248,12 +238,12 @@ static void hide_other(struct hide *hide, const struct frame *parsed, uint8_t *f
 	uint32_t kept = FRAME_ETH;
 	bool right = false;
 
-	if (parsed->ethertype == FRAME_TYPE_IPV4 && len >= L4) {
-		kept = L4;
+	if (parsed->ethertype == FRAME_TYPE_IPV4 && len >= FRAME_OFF_L4) {
+		kept = FRAME_OFF_L4;
 		right = frame_checksum_fold(frame_checksum_add(0, frame + FRAME_ETH, FRAME_IPV4)) ==
 			0;
-		hide_ip(hide, frame + IP_SRC);
-		hide_ip(hide, frame + IP_DST);
+		hide_ip(hide, frame + FRAME_OFF_IP_SRC);
+		hide_ip(hide, frame + FRAME_OFF_IP_DST);
 	}
 	memset(frame + kept, 0, len - kept);
 	if (right)
@@ -298,14 +288,15 @@ static int hide_capture(struct hide *hide, const struct replay_port *port, const
 	const char *name = strrchr(port->in, '/');
 	struct replay_source source;
 	struct capfile *file;
-	char path[REPLAY_PATH];
+	char path[REPLAY_PATH], comment[REPLAY_TEXT];
 	int rc = replay_source_open(&source, port->in, hide->err);
 
+	replay_comment(hide->setup, "anonymised", comment);
 	snprintf(path, sizeof(path), "%.3900s%s", to, name ? name : "");
 	path[strlen(path) - (source.partial ? strlen(".partial") : 0)] = '\0';
 	file = rc ? NULL
 		  : capfile_open(path, strstr(path, ".pcapng") ? CAPFILE_PCAPNG : CAPFILE_PCAP,
-				 "anonymised", hide->err);
+				 comment, hide->err);
 	if (file)
 		capfile_interface(file, "port");
 	while (file && rc == 0 && source.here) {
@@ -381,7 +372,8 @@ static void put_setup(FILE *out, struct hide *hide)
 
 	memcpy(mac, setup->mac, sizeof(mac));
 	hide_mac(hide, mac);
-	fprintf(out, JOURNAL_TITLE "\nsuffix %s\njobs %u\nslots %u\nmemory %zu\nchunk %u\n",
+	fprintf(out, JOURNAL_TITLE "\n%ssuffix %s\njobs %u\nslots %u\nmemory %zu\nchunk %u\n",
+		setup->virtual_time ? "clock virtual\n" : "",
 		strstr(setup->ports[0].in, ".pcapng") ? ".pcapng" : ".pcap", pipe->jobs_max,
 		pipe->slots_max, pipe->values_bytes, pipe->p_max);
 	fprintf(out, "chunk-check %u\nstrict-ports %u\nmac %02x:%02x:%02x:%02x:%02x:%02x\n",
@@ -390,8 +382,10 @@ static void put_setup(FILE *out, struct hide *hide)
 	fputc('\n', out);
 	if (setup->parent.ip) {
 		put_address(out, hide, "parent ", setup->parent.ip);
-		fprintf(out, ":%u from %u\nincarnation %016" PRIx64 "\n", setup->parent.udp_port,
-			pipe->parent_from, pipe->inc);
+		fprintf(out, ":%u from %u", setup->parent.udp_port, pipe->parent_from);
+		if (setup->parent_number >= 0)
+			fprintf(out, " port %d", setup->parent_number);
+		fprintf(out, "\nincarnation %016" PRIx64 "\n", pipe->inc);
 	}
 	for (unsigned i = 0; i < setup->nr_ports; i++)
 		put_port(out, hide, &setup->ports[i]);

@@ -36,12 +36,12 @@ void replay_print_totals(const struct replay_totals *totals, const struct replay
 	const uint64_t ns = totals->last_ns > totals->first_ns ? totals->last_ns - totals->first_ns
 							       : 0;
 
-	printf("%llu packet%s in %llu.%06llu s: %llu sent, %llu job%s, %llu epoch%s\n",
+	printf("%llu packet%s in %llu.%06llu s%s: %llu sent, %llu job%s, %llu epoch%s\n",
 	       (unsigned long long)totals->nr_in, plural(totals->nr_in),
 	       (unsigned long long)(ns / 1000000000), (unsigned long long)(ns % 1000000000 / 1000),
-	       (unsigned long long)totals->nr_out, (unsigned long long)totals->nr_jobs,
-	       plural(totals->nr_jobs), (unsigned long long)totals->nr_epochs,
-	       plural(totals->nr_epochs));
+	       setup->virtual_time ? " of virtual time" : "", (unsigned long long)totals->nr_out,
+	       (unsigned long long)totals->nr_jobs, plural(totals->nr_jobs),
+	       (unsigned long long)totals->nr_epochs, plural(totals->nr_epochs));
 	if (totals->nr_own)
 		printf("%llu more left out: sent by the switch itself, or not for its socket\n",
 		       (unsigned long long)totals->nr_own);

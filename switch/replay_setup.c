@@ -9,6 +9,7 @@
 
 #include "switch/faults.h"
 #include "switch/journal.h"
+#include "switch/quantity.h"
 #include "switch/replay.h"
 
 enum { LINE = 2048, SUFFIX = 16 };
@@ -29,8 +30,10 @@ int replay_setup_init(struct replay_setup *setup)
 			  .slots_max = 16384,
 			  .values_bytes = 64 << 20,
 			  .p_max = WIRE_P_MAX,
+			  .strict_ports = true,
 			  .parent_from = WIRE_PORT },
 		.mac = { 0x02, 0x74 },
+		.parent_number = -1,
 		.ports = calloc(PORT_MAX, sizeof(*setup->ports)),
 	};
 	return setup->ports ? 0 : -1;
@@ -41,6 +44,12 @@ void replay_setup_free(struct replay_setup *setup)
 	free(setup->ports);
 	free(setup->events);
 	*setup = (struct replay_setup){ .ports = NULL };
+}
+
+void replay_comment(const struct replay_setup *setup, const char *what, char text[REPLAY_TEXT])
+{
+	snprintf(text, REPLAY_TEXT, "%s%s", what,
+		 setup->virtual_time ? "; stamps are virtual time" : "");
 }
 
 int replay_address_parse(const char *text, uint32_t *ip, uint16_t *udp_port)
@@ -66,6 +75,17 @@ int replay_address_parse(const char *text, uint32_t *ip, uint16_t *udp_port)
 	return 0;
 }
 
+int replay_mac_parse(const char *text, uint8_t mac[FRAME_MAC])
+{
+	unsigned b[FRAME_MAC];
+
+	if (sscanf(text, "%2x:%2x:%2x:%2x:%2x:%2x", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5]) != 6)
+		return -1;
+	for (unsigned i = 0; i < FRAME_MAC; i++)
+		mac[i] = (uint8_t)b[i];
+	return 0;
+}
+
 static int setup_fail(const struct reading *r, const char *what)
 {
 	const size_t len = strlen(r->dir);
@@ -74,21 +94,12 @@ static int setup_fail(const struct reading *r, const char *what)
 			 len > 120 ? r->dir + len - 120 : r->dir, r->line, what);
 }
 
-static bool number_read(const char *text, uint64_t max, uint64_t *out)
-{
-	char *end;
-
-	errno = 0;
-	*out = strtoull(text, &end, 10);
-	return *text >= '0' && *text <= '9' && !*end && !errno && *out <= max;
-}
-
 static int number_take(const struct reading *r, const char *key, const char *value)
 {
 	struct pipe_params *pipe = &r->setup->pipe;
 	uint64_t v;
 
-	if (!number_read(value, (uint64_t)1 << 41, &v))
+	if (quantity_parse_whole(value, 0, (uint64_t)1 << 41, &v))
 		return setup_fail(r, "expected a number");
 	if (strcmp(key, "memory") == 0)
 		pipe->values_bytes = v;
@@ -109,14 +120,8 @@ static int number_take(const struct reading *r, const char *key, const char *val
 
 static int mac_take(const struct reading *r, const char *key, const char *value)
 {
-	unsigned b[FRAME_MAC];
-
 	(void)key;
-	if (sscanf(value, "%2x:%2x:%2x:%2x:%2x:%2x", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5]) != 6)
-		return setup_fail(r, "expected a MAC address");
-	for (unsigned i = 0; i < FRAME_MAC; i++)
-		r->setup->mac[i] = (uint8_t)b[i];
-	return 0;
+	return replay_mac_parse(value, r->setup->mac) ? setup_fail(r, "expected a MAC address") : 0;
 }
 
 static int ip_take(const struct reading *r, const char *key, const char *value)
@@ -138,7 +143,8 @@ static int parent_take(const struct reading *r, const char *key, const char *val
 
 	(void)key;
 	parent->udp_port = WIRE_PORT;
-	if (sscanf(value, "%31s from %5u", address, &from) != 2 || !from || from > UINT16_MAX ||
+	if (sscanf(value, "%31s from %5u port %5d", address, &from, &r->setup->parent_number) < 2 ||
+	    !from || from > UINT16_MAX ||
 	    replay_address_parse(address, &parent->ip, &parent->udp_port))
 		return setup_fail(r, "expected IP:PORT from PORT");
 	r->setup->pipe.leaf = true;
@@ -159,6 +165,13 @@ static int suffix_take(const struct reading *r, const char *key, const char *val
 	(void)key;
 	if (strcmp(value, ".pcap") != 0 && strcmp(value, ".pcapng") != 0)
 		return setup_fail(r, "expected .pcap or .pcapng");
+	return 0;
+}
+
+static int clock_take(const struct reading *r, const char *key, const char *value)
+{
+	(void)key;
+	r->setup->virtual_time = strcmp(value, "virtual") == 0;
 	return 0;
 }
 
@@ -286,6 +299,7 @@ static int line_take(struct reading *r, char *line)
 		{ "parent", parent_take },
 		{ "incarnation", incarnation_take },
 		{ "suffix", suffix_take },
+		{ "clock", clock_take },
 		{ "port", port_take },
 		{ "at", at_take },
 	};
@@ -313,6 +327,23 @@ bool replay_setup_has(const char *dir)
 	return access(path, F_OK) == 0;
 }
 
+/* What leads to the parent stands before the ports. */
+static int parent_find(const struct reading *r)
+{
+	struct replay_setup *setup = r->setup;
+
+	if (setup->parent_number < 0)
+		return 0;
+	for (unsigned i = 0; i < setup->nr_ports; i++)
+		if (setup->ports[i].number == (unsigned)setup->parent_number) {
+			setup->parent.port = (uint16_t)i;
+			return 0;
+		}
+	return port_fail(r->err,
+			 "%.300s/" JOURNAL_FILE ": has no port %d, which leads to the parent",
+			 r->dir, setup->parent_number);
+}
+
 static int setup_lines(struct reading *r, FILE *file)
 {
 	char line[LINE];
@@ -334,7 +365,7 @@ static int setup_lines(struct reading *r, FILE *file)
 	}
 	if (rc == 0 && !r->setup->nr_ports)
 		rc = setup_fail(r, "names no port: the switch ended before it served");
-	return rc;
+	return rc ? rc : parent_find(r);
 }
 
 int replay_setup_read(struct replay_setup *setup, const char *dir, struct port_error *err)

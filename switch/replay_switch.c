@@ -17,11 +17,6 @@ enum {
 	BUFFERS = 2048,
 	ROOM = 65536 + 192, /* not a power of two: buffers share no cache lines' places */
 	FDB = 4096,
-	ICMP_QUOTE = 8, /* offset in an ICMP message of the packet it is about */
-	IP_DST = 16,
-	UDP_SUM = FRAME_ETH + FRAME_IPV4 + 6,
-	IP_SRC = FRAME_ETH + 12,
-	PROTO_UDP = 17,
 	MEMORIES = 2,
 };
 #define FDB_AGE_NS (UINT64_C(300) * 1000000000)
@@ -239,11 +234,11 @@ static void replay_set_time(struct replay *r, uint64_t ns)
 /* Half a UDP checksum, of addresses and length alone, as packet sockets show it. */
 static bool checksum_is_half(const uint8_t *frame, const struct frame *parsed)
 {
-	const uint32_t sum =
-		frame_checksum_add(PROTO_UDP + FRAME_UDP + parsed->len, frame + IP_SRC, 8);
+	const uint32_t sum = frame_checksum_add(FRAME_PROTO_UDP + FRAME_UDP + parsed->len,
+						frame + FRAME_OFF_IP_SRC, 8);
 	const uint16_t half = (uint16_t)~frame_checksum_fold(sum);
 
-	return half == wire_get16(frame + UDP_SUM);
+	return half == wire_get16(frame + FRAME_OFF_UDP_SUM);
 }
 
 static bool packet_verify(const struct replay_port *port, struct pkt *pkt)
@@ -265,7 +260,7 @@ static bool packet_is_own(const struct replay *r, const struct replay_packet *pa
 		return false;
 	return memcmp(packet->data + FRAME_MAC, setup->mac, FRAME_MAC) == 0 ||
 	       (setup->ip && wire_get16(packet->data + 2 * FRAME_MAC) == FRAME_TYPE_IPV4 &&
-		wire_get32(packet->data + IP_SRC) == setup->ip);
+		wire_get32(packet->data + FRAME_OFF_IP_SRC) == setup->ip);
 }
 
 /* Into a buffer of ours: 0, or -1 and the error: its end is missing. */
@@ -304,11 +299,11 @@ static bool packet_to_socket(const struct replay_port *p, struct pkt *pkt, bool 
 
 	if (frame_parse(&frame, pkt->data, pkt->len, true) != FRAME_OK || frame.ip_dst != p->ip)
 		return false;
-	*gone = frame.kind == FRAME_IS_ICMP && frame.len >= ICMP_QUOTE + FRAME_IPV4 + FRAME_UDP &&
+	*gone = frame.kind == FRAME_IS_ICMP && frame.len >= FRAME_ICMP + FRAME_IPV4 + FRAME_UDP &&
 		frame.payload[0] == 3 && frame.payload[1] == 3;
 	if (*gone) {
-		quote = frame.payload + ICMP_QUOTE;
-		pkt->flow.ip = wire_get32(quote + IP_DST);
+		quote = frame.payload + FRAME_ICMP;
+		pkt->flow.ip = wire_get32(quote + FRAME_OFF_IP_DST - FRAME_OFF_IP);
 		pkt->flow.udp_port = wire_get16(quote + FRAME_IPV4 + 2);
 		return true;
 	}

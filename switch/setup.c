@@ -54,7 +54,7 @@ int setup_captures(struct node *node, struct port_error *err)
 	const struct capture_params params = {
 		.dir = dir,
 		.format = (enum capfile_format)node->conf->pcap_format,
-		.comment = "tally-switch " TALLY_VERSION,
+		.comment = node->comment ? node->comment : "tally-switch " TALLY_VERSION,
 	};
 
 	if (!dir)
@@ -139,28 +139,38 @@ int setup_pipe(struct node *node, const struct setup_parent *parent, struct port
 	return 0;
 }
 
-static void setup_close_port(struct lcore_port *p)
+static void setup_close_capture(const struct lcore_port *p, struct capture **capture)
 {
-	struct capture *captures[] = { p->capture_in, p->capture_out };
 	struct port_error err;
 
-	for (unsigned i = 0; i < 2; i++)
-		if (capture_close(captures[i], &err) && err.text[0])
-			log_line(LOG_WARN, "port %u: the capture is not whole: %s",
-				 p->port.spec.number, err.text);
-	if (p->port.checked)
-		p->port.ops->close(&p->port);
+	if (capture_close(*capture, &err) && err.text[0])
+		log_line(LOG_WARN, "port %u: the capture is not whole: %s", p->port.spec.number,
+			 err.text);
+	*capture = NULL;
+}
+
+void setup_close_captures(struct node *node)
+{
+	struct lcore *lcore = &node->lcore;
+
+	if (journal_close(lcore->journal, lcore))
+		log_line(LOG_WARN, "--pcap: " JOURNAL_FILE " could not be written");
+	lcore->journal = NULL;
+	for (unsigned i = 0; i < lcore->nr_ports; i++) {
+		setup_close_capture(&lcore->ports[i], &lcore->ports[i].capture_in);
+		setup_close_capture(&lcore->ports[i], &lcore->ports[i].capture_out);
+	}
 }
 
 void setup_close_ports(struct node *node)
 {
 	struct lcore *lcore = &node->lcore;
 
-	if (journal_close(lcore->journal, lcore))
-		log_line(LOG_WARN, "--pcap: " JOURNAL_FILE " could not be written");
+	setup_close_captures(node);
 	stage_fini(lcore);
 	for (unsigned i = 0; i < lcore->nr_ports; i++)
-		setup_close_port(&lcore->ports[i]);
+		if (lcore->ports[i].port.checked)
+			lcore->ports[i].port.ops->close(&lcore->ports[i].port);
 }
 
 void setup_free(struct node *node)

@@ -26,6 +26,8 @@ struct setup_parent {
 /* Once the ports' MTUs are known.  parent: NULL if node->conf has none. */
 int setup_pipe(struct node *node, const struct setup_parent *parent, struct port_error *err);
 
+/* The switch ended in order: its captures get their names.  What is closed already is left alone. */
+void setup_close_captures(struct node *node);
 /* All of these, and the devices: each half may be missing. */
 void setup_close_ports(struct node *node);
 void setup_free(struct node *node);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* tally-replay.c - replays captures through the switch and says whether it decides as it did. */
 #include <dirent.h>
-#include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "switch/conf.h"
 #include "switch/io/outfile.h"
 #include "switch/log.h"
+#include "switch/quantity.h"
 #include "switch/replay.h"
 
 enum { EXIT_DIFFERENT = 1, EXIT_INPUT = 2, SWITCHES_MAX = 1024 };
@@ -24,7 +24,7 @@ enum {
 	OPT_JOBS,
 	OPT_SLOTS,
 	OPT_MEMORY,
-	OPT_STRICT,
+	OPT_LOOSE,
 	OPT_SOCKET,
 	OPT_OUT,
 	OPT_FORMAT,
@@ -39,7 +39,7 @@ static const char help[] =
 	"sends with what it sent.  The result is the same in every run, byte by byte.\n"
 	"\n"
 	"DIR is what `tally-switch --pcap DIR` has made, or a directory of such directories, as\n"
-	"`tally-fabric run FILE --record DIR` makes; how the switch was set up is read from there.  A CAPTURE is\n"
+	"`tally-fabric run|sim FILE --record DIR` makes; how the switch was set up is read from there.  A CAPTURE is\n"
 	"a file of other origin, pcap or pcapng, one for each port of the switch, numbered from 1; packets in it\n"
 	"that the switch itself sent are left out.\n"
 	"\n"
@@ -61,7 +61,7 @@ static const char help[] =
 	"      --jobs N          at most (64)\n"
 	"      --slots N         of all jobs (16384)\n"
 	"      --memory BYTES    for values (67108864)\n"
-	"      --strict-ports    a worker's identity includes its port and MAC\n"
+	"      --loose-ports     a worker is known by IP address and UDP port alone, not also by switch port and MAC\n"
 	"  -h, --help            print this and exit\n"
 	"  -V, --version         print the version and exit\n"
 	"\n"
@@ -76,7 +76,7 @@ static const struct option options[] = {
 	{ "jobs", required_argument, NULL, OPT_JOBS },
 	{ "slots", required_argument, NULL, OPT_SLOTS },
 	{ "memory", required_argument, NULL, OPT_MEMORY },
-	{ "strict-ports", no_argument, NULL, OPT_STRICT },
+	{ "loose-ports", no_argument, NULL, OPT_LOOSE },
 	{ "socket", required_argument, NULL, OPT_SOCKET },
 	{ "out", required_argument, NULL, OPT_OUT },
 	{ "pcap-format", required_argument, NULL, OPT_FORMAT },
@@ -112,11 +112,9 @@ static int value_bad(const char *name, const char *expectation)
 
 static int number_take(const char *name, uint64_t min, uint64_t max, uint64_t *to)
 {
-	char text[80], *end;
+	char text[80];
 
-	errno = 0;
-	*to = strtoull(optarg, &end, 10);
-	if (*optarg >= '0' && *optarg <= '9' && !*end && !errno && *to >= min && *to <= max)
+	if (quantity_parse_whole(optarg, min, max, to) == 0)
 		return 0;
 	snprintf(text, sizeof(text), "a number from %llu to %llu", (unsigned long long)min,
 		 (unsigned long long)max);
@@ -125,13 +123,8 @@ static int number_take(const char *name, uint64_t min, uint64_t max, uint64_t *t
 
 static int mac_take(struct arguments *a)
 {
-	unsigned b[FRAME_MAC];
-
-	if (sscanf(optarg, "%2x:%2x:%2x:%2x:%2x:%2x", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5]) !=
-	    6)
+	if (replay_mac_parse(optarg, a->setup.mac))
 		return value_bad("mac", "a MAC address, as 02:00:00:00:00:01");
-	for (unsigned i = 0; i < FRAME_MAC; i++)
-		a->setup.mac[i] = (uint8_t)b[i];
 	a->mac_given = true;
 	return 0;
 }
@@ -195,7 +188,7 @@ static int switch_take(struct arguments *a, int c)
 		pipe->values_bytes = v;
 		return rc;
 	default:
-		pipe->strict_ports = true;
+		pipe->strict_ports = false;
 		return 0;
 	}
 }
@@ -252,13 +245,14 @@ static struct capfile *out_open(const struct arguments *a, const struct replay_s
 	const bool ng = len > 7 && strcmp(a->out + len - 7, ".pcapng") == 0;
 	struct capfile *out;
 	struct port_error err;
-	char name[16];
+	char name[16], comment[REPLAY_TEXT];
 
+	replay_comment(setup, "tally-replay " TALLY_VERSION, comment);
 	out = capfile_open(a->out,
 			   a->format >= 0 ? (enum capfile_format)a->format
 			   : ng		  ? CAPFILE_PCAPNG
 					  : CAPFILE_PCAP,
-			   "tally-replay " TALLY_VERSION, &err);
+			   comment, &err);
 	if (!out) {
 		fprintf(stderr, "tally-replay: --out %.300s: cannot write it: %s\n", a->out,
 			err.text);
@@ -346,15 +340,16 @@ static int copy_outs(struct replay_setup *setup, const char *dir, struct capfile
 	struct replay_expect none = { .active = false };
 	const struct replay_plan plan = { .setup = setup, .expect = &none, .outs = outs };
 	struct replay_totals totals;
-	char path[REPLAY_PATH];
+	char path[REPLAY_PATH], comment[REPLAY_TEXT];
 	int rc = 0;
 
+	replay_comment(setup, "anonymised", comment);
 	for (unsigned i = 0; i < setup->nr_ports && rc == 0; i++) {
 		const bool ng = strstr(setup->ports[i].in, ".pcapng") != NULL;
 
 		snprintf(path, sizeof(path), "%.3900s/port%u_out%s", dir, setup->ports[i].number,
 			 ng ? ".pcapng" : ".pcap");
-		outs[i] = capfile_open(path, ng ? CAPFILE_PCAPNG : CAPFILE_PCAP, "anonymised", err);
+		outs[i] = capfile_open(path, ng ? CAPFILE_PCAPNG : CAPFILE_PCAP, comment, err);
 		if (outs[i])
 			capfile_interface(outs[i], "port");
 		rc = outs[i] ? 0 : -1;

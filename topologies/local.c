@@ -182,6 +182,24 @@ static void switch_name_ports(struct local_switch *sw, const struct topology *t)
 	}
 }
 
+/* The same files as those of a switch in namespaces. */
+static int switch_record(struct local_switch *sw, const struct topology *t,
+			 const struct local_ways *ways)
+{
+	const struct record *rec = ways->record;
+
+	if (!rec || !rec->dir)
+		return 0;
+	if (!record_switch_dir(rec, &t->node[sw->index], 0, sw->captures))
+		return say_error("the path of the captures of switch %s is too long",
+				 t->node[sw->index].name);
+	sw->conf.pcap_dir = sw->captures;
+	sw->conf.pcap_format = rec->ng ? CAPFILE_PCAPNG : CAPFILE_PCAP;
+	sw->node.comment = ways->comment;
+	record_links(rec, t, sw->index, 0);
+	return 0;
+}
+
 static const struct port_ops *local_ops;
 
 static const struct port_ops *ops_of(unsigned int form)
@@ -215,7 +233,7 @@ static int switch_open(struct local *l, unsigned int i, const struct local_ways 
 
 	sw->index = t->switches[i];
 	l->of_node[sw->index] = i;
-	if (switch_conf(l, i, ways))
+	if (switch_conf(l, i, ways) || switch_record(sw, t, ways))
 		return -1;
 	switch_name_ports(sw, t);
 	sw->node.conf = &sw->conf;
@@ -234,6 +252,9 @@ static int switch_open(struct local *l, unsigned int i, const struct local_ways 
 	}
 	if (setup_captures(&sw->node, &err) || switch_pipe(sw, t, ways, &err))
 		return say_error("switch %s: %s", t->node[sw->index].name, err.text);
+	if (lcore->journal)
+		journal_setup(lcore->journal, lcore, &sw->node.pipe_params,
+			      capfile_suffix((enum capfile_format)sw->conf.pcap_format));
 	sw->node.start_ns = lcore->now.now_ns;
 	return 0;
 }
@@ -249,6 +270,12 @@ int local_open(struct local *l, const struct topology *t, const struct local_way
 		if (switch_open(l, i, ways))
 			return -1;
 	return 0;
+}
+
+void local_captures_close(struct local *l)
+{
+	for (unsigned int i = 0; i < l->nr_switches; i++)
+		setup_close_captures(&l->switches[i].node);
 }
 
 void local_close(struct local *l)

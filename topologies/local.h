@@ -15,6 +15,7 @@
 #include "host/include/tally.h"
 #include "host/tools/perf.h"
 #include "switch/node.h"
+#include "topologies/record.h"
 #include "topologies/topology.h"
 
 /* An end of a link: where a port of a switch, or the host's eth0, is. */
@@ -29,6 +30,7 @@ struct local_switch {
 	struct conf conf;
 	unsigned int index;    /* of its node in the topology */
 	struct local_end *end; /* of each port, in the order of node.lcore.ports */
+	char captures[RECORD_PATH];
 };
 
 struct local_ways {
@@ -39,6 +41,8 @@ struct local_ways {
 	uint64_t (*clock)(void); /* NULL: the kernel's */
 	uint64_t wall_ms;	 /* with a clock: wall clock at its 0 */
 	int (*random)(void *to, size_t len);
+	const struct record *record; /* NULL: nothing is captured */
+	const char *comment;	     /* of captures */
 	bool lines; /* rates, delays and queues of links are the wires' own: no faults that a switch makes */
 };
 
@@ -54,6 +58,8 @@ int local_check(const struct topology *t, const char *fabric);
 /* 0, or -1 after saying why not; then local_close() is still to be called.  l: zeroed. */
 int local_open(struct local *l, const struct topology *t, const struct local_ways *ways);
 void local_close(struct local *l);
+/* The switches end here, though they may stay in memory: what they captured is whole. */
+void local_captures_close(struct local *l);
 /* The end of the link at which a host has its address. */
 struct local_end local_host_end(const struct topology *t, unsigned int node);
 /* The port of a switch at which a link ends; -1: at none. */

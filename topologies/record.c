@@ -87,22 +87,6 @@ static int run_write(const struct record *rec, const struct topology *t, int arg
 	return file_close(file, "run.txt");
 }
 
-static int topology_copy(const struct record *rec, const struct topology *t)
-{
-	const char *dot = strrchr(t->path, '.');
-	FILE *from = fopen(t->path, "re"), *to;
-	char part[4096];
-	size_t n;
-
-	if (!from)
-		return say_error("%s: %s", t->path, strerror(errno));
-	to = file_open(rec, "we", "topology", dot && strcmp(dot, ".json") == 0 ? dot : ".yaml");
-	while (to && (n = fread(part, 1, sizeof(part), from)) > 0)
-		fwrite(part, 1, n, to);
-	fclose(from);
-	return to ? file_close(to, "the copy of the topology file") : -1;
-}
-
 int record_open(const struct record *rec, const struct topology *t, int argc, char *const *argv)
 {
 	const char *option = rec->whole ? "record" : "pcap";
@@ -124,7 +108,7 @@ int record_open(const struct record *rec, const struct topology *t, int argc, ch
 	snprintf(logs, sizeof(logs), "%s/logs", rec->dir);
 	if (mkdir(logs, 0777))
 		return say_error("--record %s: %s", logs, strerror(errno));
-	return run_write(rec, t, argc, argv) || topology_copy(rec, t) ? -1 : 0;
+	return run_write(rec, t, argc, argv) || topology_copy(t, rec->dir) ? -1 : 0;
 }
 
 bool record_switch_dir(const struct record *rec, const struct topology_node *sw, unsigned int life,
@@ -209,12 +193,115 @@ FILE *record_result(const struct record *rec)
 	return rec->dir && rec->whole ? file_open(rec, "we", "result.txt", "") : NULL;
 }
 
+/* --- What this process prints ---------------------------------------------------------------------- */
+
+struct twice {
+	FILE *first, *copy;
+};
+
+static ssize_t twice_write(void *context, const char *bytes, size_t nr)
+{
+	struct twice *to = context;
+	const bool bad = fwrite(bytes, 1, nr, to->first) != nr || fflush(to->first);
+
+	if (to->copy)
+		fwrite(bytes, 1, nr, to->copy);
+	return bad ? 0 : (ssize_t)nr;
+}
+
+static struct twice record_out, record_err;
+
+static int twice_open(struct twice *to, FILE **stream, FILE *copy)
+{
+	FILE *both = copy ? fopencookie(to, "w", (cookie_io_functions_t){ .write = twice_write })
+			  : NULL;
+
+	if (!both)
+		return copy ? say_error("not enough memory") : -1;
+	(void)setvbuf(both, NULL, _IOLBF, BUFSIZ);
+	*to = (struct twice){ *stream, copy };
+	*stream = both;
+	return 0;
+}
+
+static void twice_close(struct twice *to, FILE *stream, const char *name)
+{
+	FILE *copy = to->copy;
+
+	fflush(stream);
+	to->copy = NULL;
+	if (copy)
+		(void)file_close(copy, name);
+}
+
+int record_output(const struct record *rec)
+{
+	if (!rec->dir || !rec->whole)
+		return 0;
+	return twice_open(&record_out, &stdout, file_open(rec, "we", "result.txt", "")) ||
+			       twice_open(&record_err, &stderr,
+					  file_open(rec, "we", "logs/tally-fabric.log", ""))
+		       ? -1
+		       : 0;
+}
+
+/* --- The end ----------------------------------------------------------------------------------------- */
+
+/* Of a directory of a switch: the name of the first, "" if there are none. */
+static unsigned int partial_count(const char *dir, char first[RECORD_PATH])
+{
+	static const char tail[] = ".partial";
+	const struct dirent *entry;
+	DIR *open = opendir(dir);
+	unsigned int nr = 0;
+
+	while (open && (entry = readdir(open))) {
+		const size_t len = strlen(entry->d_name);
+
+		if (len < sizeof(tail) || strcmp(entry->d_name + len + 1 - sizeof(tail), tail) != 0)
+			continue;
+		if (nr++ == 0)
+			snprintf(first, RECORD_PATH, "%s", entry->d_name);
+	}
+	if (open)
+		closedir(open);
+	return nr;
+}
+
+/* A disk was full, or a switch was killed. */
+static void partial_say(const struct record *rec)
+{
+	char path[3 * RECORD_PATH], name[RECORD_PATH], first[4 * RECORD_PATH];
+	const struct dirent *entry;
+	DIR *open = opendir(rec->dir);
+	unsigned int nr = 0, more;
+
+	while (open && (entry = readdir(open))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", rec->dir, entry->d_name);
+		more = partial_count(path, name);
+		if (more && !nr)
+			snprintf(first, sizeof(first), "%s/%s", path, name);
+		nr += more;
+	}
+	if (open)
+		closedir(open);
+	if (nr)
+		say_line("%u of the captures %s not whole, and named so: %s%s", nr,
+			 nr == 1 ? "is" : "are", first, nr == 1 ? "" : " and others");
+}
+
 void record_close(const struct record *rec, int code)
 {
-	FILE *file = rec->dir && rec->whole ? file_open(rec, "ae", "result.txt", "") : NULL;
+	FILE *file;
 
 	if (!rec->dir)
 		return;
+	twice_close(&record_out, stdout, "result.txt");
+	partial_say(rec);
+	twice_close(&record_err, stderr, "logs/tally-fabric.log");
+	file = rec->whole ? file_open(rec, "ae", "result.txt", "") : NULL;
 	if (file) {
 		fprintf(file, "exit code %d\n", code);
 		(void)file_close(file, "result.txt");

@@ -18,6 +18,8 @@ struct record {
 
 /* Makes the directory; with --record also what is known before the run.  0, or -1 after saying why not. */
 int record_open(const struct record *rec, const struct topology *t, int argc, char *const *argv);
+/* What this process itself prints from now on is also in result.txt, and in a log; 0, or -1 after saying why not. */
+int record_output(const struct record *rec);
 /* Where a switch captures in its life, from 0 on; false if the name is too long. */
 bool record_switch_dir(const struct record *rec, const struct topology_node *sw, unsigned int life,
 		       char path[RECORD_PATH]);

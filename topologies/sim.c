@@ -81,6 +81,7 @@ static void sim_close(struct sim *sim)
 	/* Ranks in the middle of something cannot be made to let go of their memory. */
 	static struct sim *kept;
 
+	local_captures_close(&sim->local);
 	if (sim->nr_begun > sim->nr_ended) {
 		sim->kept = kept;
 		kept = sim;
@@ -194,6 +195,8 @@ int sim_main(const struct topology *t, const struct sim_options *options)
 	};
 	tally_set_log(on_log, NULL);
 	sigaction(SIGINT, &action, NULL);
+	if (options->record && options->record->dir)
+		program_limits_raise(); // two files for each port
 	if (sim_open(sim, t, options) == 0) {
 		code = sim_run(sim);
 		if (code == 0)

@@ -31,16 +31,19 @@ struct sim_result {
 
 struct sim_options {
 	struct vnet_options links;
-	double timeout_s;	   /* virtual; 0: none */
-	uint64_t timeline_ns;	   /* intervals of the timeline; 0: none */
-	struct sim_result *result; /* NULL: not wanted */
-	bool quiet;		   /* nothing on stdout */
+	double timeout_s;	     /* virtual; 0: none */
+	uint64_t timeline_ns;	     /* intervals of the timeline; 0: none */
+	struct sim_result *result;   /* NULL: not wanted */
+	const struct record *record; /* likewise */
+	bool quiet;		     /* nothing on stdout */
 };
 
 struct sim_switch {
 	struct actor actor;
 	struct local_switch *sw;
 	struct sim_port *port; /* of each port */
+	uint64_t clock_ns;
+	bool at_once; /* what comes next has the time that it has now */
 };
 
 /* What a port has received and its switch not taken. */
@@ -71,10 +74,11 @@ struct sim {
 	unsigned int nr_jobs;
 	struct sim_rank *ranks;
 	unsigned int nr_ranks, nr_begun, nr_opened, nr_done, nr_ended;
-	struct sim_rank *current;  /* whose fiber runs */
-	uint64_t nr_reads;	   /* of the clock, since time went on */
-	uint64_t begin_ns, end_ns; /* the first rank had joined, the last was done */
-	struct pool in_switch;	   /* packets in the hands of switches */
+	struct sim_rank *current;   /* whose fiber runs */
+	struct sim_switch *turning; /* whose round it is */
+	uint64_t nr_reads;	    /* of the clock, since time went on */
+	uint64_t begin_ns, end_ns;  /* the first rank had joined, the last was done */
+	struct pool in_switch;	    /* packets in the hands of switches */
 	struct timeline timeline;
 	struct screen screen;
 	double say_s;	  /* the last progress line */

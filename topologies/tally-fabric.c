@@ -69,7 +69,8 @@ static const char help[] =
 	"                       failure; a shell never); sim: seconds of virtual time\n"
 	"  -o, --output OUT     of draw: the picture's file (standard output)\n"
 	"  --format svg|dot     of the picture (by the end of its name; dot)\n"
-	"  --pcap DIR           capture every link at its switches: DIR/h1-s1.in.pcap and so on\n"
+	"  --pcap DIR           capture every link at its switches: DIR/h1-s1.in.pcap and so on; of\n"
+	"                       sim the stamps are virtual time\n"
 	"  --pcap-format F      of these: pcap or pcapng (pcap)\n"
 	"  --record DIR         the same, and all that is needed to replay the run: tally-replay DIR\n"
 	"  --fabric inproc      run: a thread for each rank and switch instead of a network\n"
@@ -391,13 +392,27 @@ static int fabric_main(struct topology *t, const struct arguments *a, char **she
 	return code;
 }
 
+static int local_run(struct topology *t, const struct arguments *a, const struct sim_options *o,
+		     bool sim)
+{
+	int code;
+
+	if (record_open(&a->record, t, a->argc, a->argv) || record_output(&a->record))
+		return EXIT_USAGE;
+	code = sim ? sim_main(t, o) : threads_main(t, o->timeout_s, &a->record);
+	record_close(&a->record, code);
+	return code;
+}
+
 static int local_main(struct topology *t, const struct arguments *a, bool sim)
 {
 	const struct sim_options o = {
 		.links = a->links,
 		.timeout_s = (double)a->timeout,
 		.timeline_ns = a->timeline_ns,
+		.record = &a->record,
 	};
+	const bool many = a->seeds.repeat || a->workers.nr || a->workers.compare;
 
 	topology_override(t, a);
 	if (topology_check_local(t, sim ? 0 : THREADS_RANKS_MAX, stderr) ||
@@ -409,11 +424,16 @@ static int local_main(struct topology *t, const struct arguments *a, bool sim)
 		say_error("--seeds, --workers (or --compare) and --timeline: give one of them");
 		return EXIT_USAGE;
 	}
+	if (many && a->record.dir) {
+		say_error(
+			"--pcap and --record are of one run: give none of --seeds, --workers, --compare");
+		return EXIT_USAGE;
+	}
 	if (sim && (a->workers.nr || a->workers.compare))
 		return sim_workers_main(t, &o, &a->workers);
 	if (sim && a->seeds.repeat)
 		return sim_seeds_main(t, &o, &a->seeds);
-	return sim ? sim_main(t, &o) : threads_main(t, o.timeout_s);
+	return local_run(t, a, &o, sim);
 }
 
 static int command_main(int argc, char **argv, const struct arguments *a)

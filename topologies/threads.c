@@ -252,11 +252,15 @@ static bool threads_wait(struct threads *th, double timeout_s)
 	return all;
 }
 
-static void threads_stop(struct threads *th)
+static void ranks_await(struct threads *th)
 {
 	for (unsigned int i = 0; i < th->nr_ranks; i++)
 		if (th->ranks[i].started)
 			pthread_join(th->ranks[i].thread, NULL);
+}
+
+static void switches_stop(struct threads *th)
+{
 	atomic_store(&th->stop, true);
 	for (unsigned int i = 0; i < th->local.nr_switches; i++) {
 		if (!th->switches[i].started)
@@ -268,13 +272,15 @@ static void threads_stop(struct threads *th)
 
 /* --- A run -------------------------------------------------------------------------------------- */
 
-static int threads_open(struct threads *th, const struct topology *t)
+static int threads_open(struct threads *th, const struct topology *t, const struct record *record)
 {
 	const struct local_ways ways = {
 		.ops = &cable_port_ops,
 		.plug = switch_plug,
 		.context = th,
 		.random = threads_random,
+		.record = record,
+		.comment = "tally-fabric run --fabric inproc " TALLY_VERSION_STRING,
 	};
 	const struct timespec boot = { .tv_nsec = THREADS_BOOT_NS };
 	unsigned int nr = 0;
@@ -379,7 +385,19 @@ static void on_signal(int sig)
 	perf_interrupted = 1;
 }
 
-int threads_main(const struct topology *t, double timeout_s)
+/* Its ranks cannot be ended one by one, but what the switches captured is whole. */
+static void threads_abandon(struct threads *th, double timeout_s, const struct record *record)
+{
+	say_error("%u of %u ranks still run after %.0f s (--timeout) and are ended",
+		  th->nr_ranks - th->nr_ended, th->nr_ranks, timeout_s);
+	switches_stop(th);
+	local_captures_close(&th->local);
+	fflush(stdout);
+	record_close(record, EXIT_TIMEOUT);
+	_exit(EXIT_TIMEOUT);
+}
+
+int threads_main(const struct topology *t, double timeout_s, const struct record *record)
 {
 	struct sigaction action = { .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND };
 	const struct venue before = venue;
@@ -391,19 +409,16 @@ int threads_main(const struct topology *t, double timeout_s)
 	venue.rto_min_ns = THREADS_RTO_NS;
 	program_limits_raise();
 	sigaction(SIGINT, &action, NULL);
-	if (threads_open(&th, t) == 0) {
+	if (threads_open(&th, t, record) == 0) {
 		if (threads_start(&th)) {
 			/* Those that did start wait for the others for ever. */
 			fflush(stdout);
 			_exit(code);
 		}
-		if (!threads_wait(&th, timeout_s)) {
-			say_error("%u of %u ranks still run after %.0f s (--timeout) and are ended",
-				  th.nr_ranks - th.nr_ended, th.nr_ranks, timeout_s);
-			fflush(stdout);
-			_exit(EXIT_TIMEOUT);
-		}
-		threads_stop(&th);
+		if (!threads_wait(&th, timeout_s))
+			threads_abandon(&th, timeout_s, record);
+		ranks_await(&th);
+		switches_stop(&th);
 		code = threads_print(&th);
 	}
 	threads_close(&th);

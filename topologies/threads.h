@@ -3,11 +3,12 @@
 #ifndef TOPOLOGIES_THREADS_H
 #define TOPOLOGIES_THREADS_H
 
+#include "topologies/record.h"
 #include "topologies/topology.h"
 
 enum { THREADS_RANKS_MAX = 256 }; /* of all jobs together */
 
 /* The exit code.  timeout_s: 0, none. */
-int threads_main(const struct topology *t, double timeout_s);
+int threads_main(const struct topology *t, double timeout_s, const struct record *record);
 
 #endif

@@ -128,6 +128,9 @@ struct topology_file {
 	size_t size;
 	uint64_t device, inode;
 	bool open; /* while those that it includes are read */
+	/* Those that it includes, in the order of its text: indices into topology.file. */
+	unsigned char include[TOPOLOGY_FILES_MAX];
+	unsigned int nr_includes;
 };
 
 struct topology {
@@ -153,6 +156,12 @@ struct topology {
  */
 struct topology *topology_load(const char *path, FILE *errors);
 void topology_free(struct topology *t);
+
+/*
+ * topology_copy.c: writes DIR/topology.yaml (or .json) and, as topology-1.yaml and so on, what it includes, so that
+ * they include each other there.  0, or -1 after saying why not.
+ */
+int topology_copy(const struct topology *t, const char *dir);
 
 /* The file of a place, as it was named. */
 const char *topology_path(const struct topology *t, struct topology_place at);

@@ -134,7 +134,8 @@ static void file_include(struct reader *r, struct includes *in, const yaml_node_
 {
 	struct topology *t = r->topology;
 	struct topology_file *f = &t->file[t->nr_files];
-	const char *name = reader_text(n), *from = t->file[in->level[in->depth - 1].file].path;
+	struct topology_file *by = &t->file[in->level[in->depth - 1].file];
+	const char *name = reader_text(n);
 	const struct topology_file *known;
 	int rc;
 
@@ -142,15 +143,17 @@ static void file_include(struct reader *r, struct includes *in, const yaml_node_
 		reader_expected(r, n, "the name of a file");
 		return;
 	}
-	if (t->nr_files == TOPOLOGY_FILES_MAX || in->depth > INCLUDES_DEEP) {
+	if (t->nr_files == TOPOLOGY_FILES_MAX || in->depth > INCLUDES_DEEP ||
+	    by->nr_includes == TOPOLOGY_FILES_MAX) {
 		reader_error_node(r, n,
 				  "expected at most %d files, included %d deep, not '%s' as well",
 				  TOPOLOGY_FILES_MAX, INCLUDES_DEEP, name);
 		return;
 	}
-	f->path = path_join(from, name);
+	f->path = path_join(by->path, name);
 	rc = f->path ? file_read(f, true) : -ENOMEM;
 	known = rc ? NULL : file_known(t, f);
+	by->include[by->nr_includes++] = (unsigned char)((known ? known : f) - t->file);
 	if (rc == -EINVAL)
 		reader_error_node(r, n, "expected a file, not '%s', which is none", name);
 	else if (rc)

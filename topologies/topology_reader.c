@@ -2,7 +2,6 @@
 // Errors with their place, and the scalars, lists and mappings of topology files.
 #include "topologies/topology_reader.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -200,17 +199,7 @@ int topology_share_parse(const char *text, double *out)
 
 int topology_number_parse(const char *text, uint64_t min, uint64_t max, uint64_t *out)
 {
-	unsigned long long v;
-	char *end;
-
-	if (!text || *text < '0' || *text > '9')
-		return -1;
-	errno = 0;
-	v = strtoull(text, &end, 10);
-	if (*end || errno || v < min || v > max)
-		return -1;
-	*out = v;
-	return 0;
+	return text ? quantity_parse_whole(text, min, max, out) : -1;
 }
 
 struct topology_memory {

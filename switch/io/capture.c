@@ -9,15 +9,10 @@
 #include "proto/wire.h"
 
 enum {
-	ICMP_HEADER = 8,
 	ICMP_UNREACHABLE = 3,
 	ICMP_PORT = 3,
 	ICMP_SUM = 2,
 	QUOTE = FRAME_IPV4 + FRAME_UDP, /* of the packet that it is about */
-	IP_LENGTH = FRAME_ETH + 2,
-	IP_PROTO = FRAME_ETH + 9,
-	IP_SUM = FRAME_ETH + 10,
-	IP_PROTO_ICMP = 1,
 };
 
 struct capture {
@@ -84,21 +79,21 @@ void capture_unreachable(struct capture *capture, uint64_t wall_ns, const struct
 	};
 	uint8_t *frame = capture->frame, *icmp = frame + FRAME_ETH + FRAME_IPV4;
 	uint8_t quote[FRAME_HEADERS];
-	const uint32_t len = FRAME_ETH + FRAME_IPV4 + ICMP_HEADER + QUOTE;
+	const uint32_t len = FRAME_ETH + FRAME_IPV4 + FRAME_ICMP + QUOTE;
 
 	frame_udp_build(quote, &sent, 0);
 	frame_udp_build(frame, udp, 0);
-	wire_put16(frame + IP_LENGTH, (uint16_t)(len - FRAME_ETH));
-	frame[IP_PROTO] = IP_PROTO_ICMP;
-	wire_put16(frame + IP_SUM, 0);
-	wire_put16(frame + IP_SUM,
+	wire_put16(frame + FRAME_OFF_IP_LEN, (uint16_t)(len - FRAME_ETH));
+	frame[FRAME_OFF_IP_PROTO] = FRAME_PROTO_ICMP;
+	wire_put16(frame + FRAME_OFF_IP_SUM, 0);
+	wire_put16(frame + FRAME_OFF_IP_SUM,
 		   frame_checksum_fold(frame_checksum_add(0, frame + FRAME_ETH, FRAME_IPV4)));
-	memset(icmp, 0, ICMP_HEADER);
+	memset(icmp, 0, FRAME_ICMP);
 	icmp[0] = ICMP_UNREACHABLE;
 	icmp[1] = ICMP_PORT;
-	memcpy(icmp + ICMP_HEADER, quote + FRAME_ETH, QUOTE);
+	memcpy(icmp + FRAME_ICMP, quote + FRAME_ETH, QUOTE);
 	wire_put16(icmp + ICMP_SUM,
-		   frame_checksum_fold(frame_checksum_add(0, icmp, ICMP_HEADER + QUOTE)));
+		   frame_checksum_fold(frame_checksum_add(0, icmp, FRAME_ICMP + QUOTE)));
 	capture_frame(capture, wall_ns, frame, len);
 }
 

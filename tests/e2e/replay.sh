@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# replay.sh BUILD_DIR - captures of live runs, replayed: the same bytes; disks that are full, directories that vanish.
+# replay.sh BUILD_DIR - captures of live runs, replayed: the same bytes; also of the
+# simulator and of threads; disks that are full, directories that vanish.
 # shellcheck disable=SC2154 # lib.sh sets them
 . "${0%/*}/lib.sh"
 
@@ -147,5 +148,90 @@ case_failing()
 	printed replay.out 'not whole'
 }
 
-run_cases 2 socket pcapng full vanished tree failing
+# in_process NAME ARGUMENT...: a lossy tree of two files in one process; what it leaves replays, and loads again.
+in_process()
+{
+	local name=$1
+
+	shift
+	topology 'workload: {sizes: [4K, 64K], iterations: 3, check: 1}'
+	sed -i 's/corrupt: 1%/dup: 2%, jitter: 5us/' "$dir/tree.yaml"
+	mkdir -p "$dir/sub"
+	echo 'include: ../tree.yaml' >"$dir/sub/main.yaml"
+	spawn "$name" "$fabric" "$@" "$dir/sub/main.yaml" --record "$dir/rec"
+	ends "$name" 0
+	[ "$(tail -n 1 "$dir/$name.err")" = "tally-replay $dir/rec" ] || fail "the last line is no command"
+	printed "$name.out" '^# Retransmissions +: [1-9]'
+	printed rec/result.txt '^exit code 0$'
+	cmp -s "$dir/$name.out" <(sed '$d' "$dir/rec/result.txt") || fail "result.txt is not what was printed"
+	[ -s "$dir/rec/h1-s1.in.pcap" ] && [ -s "$dir/rec/s0-s1.out.pcap" ] || fail "links have no names"
+	spawn replay "$build/tally-replay" "$dir/rec"
+	ends replay 0
+	[ "$(grep -c '^as expected: [1-9].* 0 differences$' "$dir/replay.out")" -eq 3 ] || fail "not all three switches"
+	spawn sent "$build/tally-replay" --out "$dir/sent.pcap" "$dir/rec/s2"
+	spawn again "$build/tally-replay" --out "$dir/again.pcap" "$dir/rec/s2"
+	ends sent 0
+	ends again 0
+	cmp -s "$dir/sent.pcap" "$dir/again.pcap" || fail "two replays send different bytes"
+	rm "$dir/tree.yaml"
+	spawn check "$fabric" check "$dir/rec/topology.yaml"
+	ends check 0
+	printed check.out 'topology.yaml: hosts 3, switches 3, links 5, jobs 1, ranks 3$'
+}
+
+case_virtual()
+{
+	in_process sim sim
+	grep -q '^clock virtual$' "$dir/rec/s1/switch.txt" || fail "virtual time is not marked"
+	printed replay.out ' s of virtual time: '
+	topology 'workload: {sizes: [4K, 64K], iterations: 3, check: 1}'
+	sed -i 's/corrupt: 1%/dup: 2%, jitter: 5us/' "$dir/tree.yaml"
+	spawn plain "$fabric" sim "$dir/tree.yaml"
+	ends plain 0
+	cmp -s "$dir/sim.out" "$dir/plain.out" || fail "a run that is recorded is another one"
+	spawn many "$fabric" sim "$dir/tree.yaml" --seeds 1..2 --pcap "$dir/many"
+	ends many 2
+	printed many.err '^tally-fabric: --pcap and --record are of one run: give none of --seeds, --workers, --compare$'
+}
+
+case_threads()
+{
+	in_process inproc run --fabric inproc
+	! grep -q '^clock' "$dir/rec/s1/switch.txt" || fail "real time is marked as another"
+}
+
+# As on a full disk: the runs end well and say that, and name each file so.
+case_full_inside()
+{
+	local name
+
+	for name in sim run; do
+		spawn "$name" bash -c "ulimit -f 200; exec '$fabric' $name \
+			$([ $name = sim ] || echo --fabric inproc) topologies/one-switch-2.yaml --pcap '$dir/$name'"
+		ends "$name" 0
+		printed "$name.err" "/$name/s1/port1_in.pcap.partial: cannot be written any further: File too large"
+		printed "$name.err" '^tally-fabric: 4 of the captures are not whole, and named so: .*partial and others$'
+		[ ! -e "$dir/$name/s1/port1_in.pcap" ] || fail "it is taken for whole"
+		spawn "replay-$name" "$build/tally-replay" "$dir/$name"
+		ends "replay-$name" 0
+		printed "replay-$name.out" 'the captures are not whole'
+	done
+}
+
+# Ranks that run when the time is up: what was captured until then is whole.
+case_time_up()
+{
+	sed 's/sizes: [^]]*\]/sizes: [4K]/; s/iterations: 5/iterations: 100000/' topologies/one-switch-2.yaml >"$dir/long.yaml"
+	spawn sim "$fabric" sim --timeout 1 "$dir/long.yaml" --record "$dir/sim-rec"
+	spawn run "$fabric" run --fabric inproc --timeout 1 "$dir/long.yaml" --record "$dir/run-rec"
+	ends sim 124
+	ends run 124
+	printed run-rec/result.txt '^exit code 124$'
+	printed run-rec/logs/tally-fabric.log '2 of 2 ranks still run after 1 s'
+	replayed replay-sim "$dir/sim-rec"
+	replayed replay-run "$dir/run-rec"
+	! grep -q 'not whole' "$dir/replay-sim.out" "$dir/replay-run.out" || fail "captures are not whole"
+}
+
+run_cases 2 socket pcapng full vanished tree failing virtual threads full_inside time_up
 exit "$not_ok"

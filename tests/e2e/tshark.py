@@ -3,7 +3,7 @@
 """tshark.py - decodes packets with the Wireshark dissector and compares with what they must be.
 
 usage: tshark.py DISSECTOR golden WIRE_GOLDEN_C DIR | noise WIRE_GOLDEN_C DIR
-                 run TOTALS CAPTURES [exact] [port:N] [NAME=N | NAME>N]...
+                 run TOTALS CAPTURES [exact] [port:N] [NAME=N | NAME>N]... | record CAPTURES
 """
 import os
 import random
@@ -420,10 +420,23 @@ def run(dissector, totals_path, captures, *wanted):
     print(f"{len(rows)} packets: {dict(into)} in; {dict(have)}")
 
 
+def record(dissector, captures):
+    """All that a switch has captured is read."""
+    files = [os.path.join(captures, name) for name in sorted(os.listdir(captures)) if ".pcap" in name]
+    rows = tshark(dissector, files, ["tally.type", "tally.expert.malformed", *ALWAYS])
+    sound(rows)
+    types = Counter()
+    for number, row in enumerate(rows, 1):
+        if not row["tally.type"] or row["tally.expert.malformed"]:
+            sys.exit(f"frame {number} is not read: {row}")
+        types[TYPES[int(row["tally.type"][0])]] += 1
+    print(f"{len(rows)} packets: {dict(types)}, 0 malformed")
+
+
 def totals_address(path):
     name = re.search(r"^port\.1\.name udp:([0-9.]+)", open(path, encoding="utf-8").read(), re.M)
     return name.group(1)
 
 
 if __name__ == "__main__":
-    {"golden": golden, "noise": noise, "run": run}[sys.argv[2]](sys.argv[1], *sys.argv[3:])
+    {"golden": golden, "noise": noise, "run": run, "record": record}[sys.argv[2]](sys.argv[1], *sys.argv[3:])

@@ -4,11 +4,11 @@
 # shellcheck disable=SC2154 # lib.sh sets them
 . "${0%/*}/lib.sh"
 
-for program in tshark mergecap python3; do
-	command -v $program >/dev/null || skip_all "$program is missing (Debian package ${program/mergecap/tshark})"
+for program in tshark mergecap capinfos python3; do
+	command -v $program >/dev/null || skip_all "$program is missing (Debian package ${program/*ca*p*/tshark})"
 done
 tshark -v 2>/dev/null | tr '\n' ' ' | grep -q 'with Lua' || skip_all "this tshark has no Lua"
-require tally-switch tally-perf tests/e2e/rank
+require tally-switch tally-perf tally-fabric tests/e2e/rank
 dissector=$top/docs/wireshark/tally.lua
 golden=$top/tests/unit/wire_golden.c
 rank=$build/tests/e2e/rank
@@ -152,5 +152,24 @@ case_another-port()
 	decode switch exact mismatch=0
 }
 
-run_cases 3 golden noise check loss waiting mismatch killed refused tree another-port
+# In virtual time, which the capture says.
+case_virtual()
+{
+	cat >"$dir/lossy.yaml" <<-'END'
+		hosts: [h1, h2, h3]
+		switches: [s1]
+		links: [[h1, s1-p1, {loss: 2%}], [h2, s1-p2, {dup: 2%}], [h3, s1-p3, {reorder: 2%}]]
+		jobs: [{name: sums, ranks: [h1, h2, h3], workload: {sizes: [64K], iterations: 2}, env: {TALLY_CHECK: 1}}]
+	END
+	spawn sim "$build/tally-fabric" sim "$dir/lossy.yaml" --pcap "$dir/rec" --pcap-format pcapng
+	ends sim 0
+	spawn read python3 "$here/tshark.py" "$dissector" record "$dir/rec/s1"
+	ends read 0
+	printed read.out "^[1-9][0-9]* packets: .*'DATA': [1-9].* 0 malformed$"
+	spawn info capinfos -k "$dir/rec/h1-s1.in.pcapng"
+	ends info 0
+	printed info.out 'tally-fabric sim [0-9.]+; stamps are virtual time, from 2026-01-01 00:00:01 UTC on'
+}
+
+run_cases 3 virtual golden noise check loss waiting mismatch killed refused tree another-port
 exit "$not_ok"

@@ -138,6 +138,55 @@ static void local_open__resources_are_those_of_the_file(void **state)
 	topology_free(t);
 }
 
+/* The files of a switch in namespaces, with the port that leads upwards, and the clock. */
+static void local_open__captures(void **state)
+{
+	static const char *const words[] = { "\nsuffix .pcapng\nclock virtual\njobs 64\n",
+					     "\nparent 10.0.0.254:48880 from 48880 port 9\n",
+					     " device h1\nport 9 ",
+					     "\nat 1700000000005000000 end\n" };
+	char dir[] = "/tmp/tally-local.XXXXXX", path[RECORD_PATH], command[64], text[4096];
+	const struct record rec = { .dir = mkdtemp(dir), .ng = true };
+	const struct local_ways ways = { .ops = &ops,
+					 .plug = plug,
+					 .context = &nr_plugged,
+					 .clock = now,
+					 .wall_ms = 1700000000000,
+					 .random = chance,
+					 .record = &rec,
+					 .comment = "of a test" };
+	struct topology *t =
+		local_rig_load("hosts: [h1]\nswitches: {s0: {ip: 10.0.0.254}, s1: {}}\n"
+			       "links: [[h1, s1-p4], [s1-p9, s0-p2]]\n"
+			       "jobs: [{name: j, ranks: [h1], workload: {sizes: [1K]}}]\n");
+	struct local l = { .switches = NULL };
+	FILE *file;
+
+	(void)state;
+	assert_int_equal(local_open(&l, t, &ways), 0);
+	local_captures_close(&l);
+	assert_null(l.switches[1].node.lcore.ports[0].capture_in);
+	local_close(&l);
+	snprintf(path, sizeof(path), "%s/s1/switch.txt", dir);
+	file = fopen(path, "re");
+	assert_non_null(file);
+	text[fread(text, 1, sizeof(text) - 1, file)] = 0;
+	fclose(file);
+	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strstr(text, words[i]))
+			fail_msg("no \"%s\" in %s", words[i], text);
+	/* Through its name by the link. */
+	snprintf(path, sizeof(path), "%s/h1-s1.in.pcapng", dir);
+	file = fopen(path, "re");
+	assert_non_null(file);
+	assert_int_equal(fread(text, 1, 128, file), 104);
+	fclose(file);
+	assert_memory_equal(text + 28, "of a test", 9);
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	assert_int_equal(system(command), 0);
+	topology_free(t);
+}
+
 static void local_check__a_stop_is_refused(void **state)
 {
 	struct topology *t =
@@ -243,6 +292,7 @@ int main(void)
 		cmocka_unit_test(local_open__options_are_those_of_the_netns_fabric),
 		cmocka_unit_test(local_open__lines_have_rate_delay_and_queue),
 		cmocka_unit_test(local_open__resources_are_those_of_the_file),
+		cmocka_unit_test(local_open__captures),
 		cmocka_unit_test(local_check__a_stop_is_refused),
 		cmocka_unit_test(local_open__leaf_and_root),
 		cmocka_unit_test(local_check__names_what_only_namespaces_can),

@@ -91,6 +91,9 @@ static void quantity_parse_whole__cases(void **state)
 	assert_int_equal(quantity_parse_whole("21", 1, 20, &value), -1);
 	assert_int_equal(quantity_parse_whole("", 0, 20, &value), -1);
 	assert_int_equal(quantity_parse_whole("0x10", 0, 20, &value), -1);
+	assert_int_equal(quantity_parse_whole("18446744073709551615", 0, UINT64_MAX, &value), 0);
+	assert_true(value == UINT64_MAX);
+	assert_int_equal(quantity_parse_whole("18446744073709551616", 0, UINT64_MAX, &value), -1);
 	assert_int_equal(quantity_parse_whole("18446744073709551617", 0, UINT64_MAX, &value), -1);
 	assert_int_equal(quantity_parse_whole("-1", 0, UINT64_MAX, &value), -1);
 }

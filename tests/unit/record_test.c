@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -161,6 +162,72 @@ static void log__lines_and_result(void **state)
 	free(said);
 }
 
+static void output__goes_into_the_record(void **state)
+{
+	char a[] = "x";
+	char *const argv[] = { a };
+	FILE *const out_before = stdout, *const err_before = stderr;
+	struct capture out, err;
+	char *printed, *said;
+	int rc;
+
+	(void)state;
+	assert_int_equal(open_with(argv, 1), 0);
+	capture_begin(&out, 1);
+	capture_begin(&err, 2);
+	rc = record_output(&rec);
+	printf("a row\n");
+	fprintf(stderr, "a warning\n");
+	record_close(&rec, 3);
+	fclose(stdout);
+	fclose(stderr);
+	stdout = out_before;
+	stderr = err_before;
+	fflush(stdout);
+	said = capture_end(&err);
+	printed = capture_end(&out);
+	assert_int_equal(rc, 0);
+	assert_string_equal(printed, "a row\n");
+	assert_memory_equal(said, "a warning\n", 10);
+	assert_string_equal(file_read("result.txt"), "a row\nexit code 3\n");
+	assert_string_equal(file_read("logs/tally-fabric.log"), "a warning\n");
+	free(printed);
+	free(said);
+}
+
+static void empty_file_write(const char *name)
+{
+	char path[256];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", rec_dir, name);
+	file = fopen(path, "we");
+	assert_non_null(file);
+	fclose(file);
+}
+
+static void close__says_what_is_not_whole(void **state)
+{
+	char a[] = "x", path[256];
+	char *const argv[] = { a };
+	struct capture capture;
+	char *said;
+
+	(void)state;
+	rec.whole = false;
+	assert_int_equal(open_with(argv, 1), 0);
+	snprintf(path, sizeof(path), "%s/s1", rec_dir);
+	assert_int_equal(mkdir(path, 0777), 0);
+	empty_file_write("s1/port1_in.pcap");
+	empty_file_write("s1/port2_in.pcap.partial");
+	capture_begin(&capture, 2);
+	record_close(&rec, 0);
+	said = capture_end(&capture);
+	assert_non_null(strstr(said, "1 of the captures is not whole, and named so: /tmp/"));
+	assert_non_null(strstr(said, "/rec/s1/port2_in.pcap.partial\n"));
+	free(said);
+}
+
 /* --pcap alone. */
 static void open__captures_only(void **state)
 {
@@ -187,6 +254,8 @@ int main(void)
 		TEST(open__refuses_what_is_in_use),
 		TEST(links__names),
 		TEST(log__lines_and_result),
+		TEST(output__goes_into_the_record),
+		TEST(close__says_what_is_not_whole),
 		TEST(open__captures_only),
 	};
 

@@ -62,16 +62,18 @@ static int dir_remove(void **state)
 static void setup__all(void **state)
 {
 	const struct replay_port *port = setup.ports;
+	char text[REPLAY_TEXT];
 
 	(void)state;
 	assert_false(replay_setup_has(dir));
-	file_write("switch.txt",
-		   TITLE "version 9.9\nsuffix .pcap\njobs 5\nslots 77\nmemory 123456\nchunk 256\n"
-			 "chunk-check 128\nstrict-ports 1\nip 10.1.2.3\nmac 02:74:0a:01:02:0f\n"
-			 "parent 10.1.2.9:4711 from 4712\nincarnation 00c0ffee12345678\n" PORT
-			 "port 4 socket 10.1.2.3:4713 device udp:10.1.2.3\nlater unknown\n"
-			 "at 17 ask\nat 18 reset 99 a name\nat 19 drain on\nat 20 drain off\n"
-			 "at 21 impair 3:corrupt=1%\nat 22 end\n");
+	file_write(
+		"switch.txt", TITLE
+		"version 9.9\nsuffix .pcap\njobs 5\nslots 77\nmemory 123456\nchunk 256\n"
+		"chunk-check 128\nstrict-ports 1\nip 10.1.2.3\nmac 02:74:0a:01:02:0f\n"
+		"parent 10.1.2.9:4711 from 4712 port 4\nclock virtual\nincarnation 00c0ffee12345678\n" PORT
+		"port 4 socket 10.1.2.3:4713 device udp:10.1.2.3\nlater unknown\n"
+		"at 17 ask\nat 18 reset 99 a name\nat 19 drain on\nat 20 drain off\n"
+		"at 21 impair 3:corrupt=1%\nat 22 end\n");
 	assert_true(replay_setup_has(dir));
 	assert_int_equal(replay_setup_read(&setup, dir, &err), 0);
 	assert_true(setup.journal && setup.ended && setup.pipe.leaf && setup.pipe.strict_ports);
@@ -85,6 +87,10 @@ static void setup__all(void **state)
 	assert_int_equal(setup.parent.ip, 0x0a010209);
 	assert_int_equal(setup.parent.udp_port, 4711);
 	assert_int_equal(setup.pipe.parent_from, 4712);
+	assert_int_equal(setup.parent.port, 1);
+	assert_true(setup.virtual_time);
+	replay_comment(&setup, "this", text);
+	assert_string_equal(text, "this; stamps are virtual time");
 	assert_int_equal(setup.pipe.inc, UINT64_C(0x00c0ffee12345678));
 	assert_int_equal(setup.nr_ports, 2);
 	assert_true(port[0].framed && port[0].number == 3 && port[0].mtu == 1400);
@@ -107,9 +113,10 @@ static void setup__killed(void **state)
 {
 	(void)state;
 	/* The last line was not finished. */
-	file_write("switch.txt", TITLE PORT "at 17 ask\nat 1");
+	file_write("switch.txt", TITLE "parent 1.2.3.4 from 7\n" PORT "at 17 ask\nat 1");
 	assert_int_equal(replay_setup_read(&setup, dir, &err), 0);
-	assert_false(setup.ended);
+	assert_false(setup.ended || setup.virtual_time);
+	assert_int_equal(setup.parent.port, 0);
 	assert_int_equal(setup.nr_events, 1);
 }
 
@@ -127,6 +134,7 @@ static void setup__refuses(void **state)
 		{ TITLE "mac 1:2\n", ":2: expected a MAC address" },
 		{ TITLE "ip 1.2.3\n", ":2: expected an IPv4 address" },
 		{ TITLE "parent 1.2.3.4\n", ":2: expected IP:PORT from PORT" },
+		{ TITLE "parent 1.2.3.4 from 7 port 4\n" PORT, "has no port 4, which leads to" },
 		{ TITLE "suffix .txt\n", ":2: expected .pcap or .pcapng" },
 		{ TITLE "port 3 hollow\n", ":2: expected a port" },
 		{ TITLE "port 300 framed mtu 1500 checksums no\n", ":2: there is no port of that" },

@@ -18,13 +18,14 @@
 static char *run(const char *text, bool sim)
 {
 	const struct sim_options options = { .links = { UINT64_C(10000000000), 2000 } };
+	const struct record none = { .dir = NULL };
 	struct topology *t = local_rig_load(text);
 	struct capture out;
 	char *printed;
 	int code;
 
 	capture_begin(&out, 1);
-	code = sim ? sim_main(t, &options) : threads_main(t, 300);
+	code = sim ? sim_main(t, &options) : threads_main(t, 300, &none);
 	printed = capture_end(&out);
 	if (code)
 		fail_msg("code %d: %s", code, printed);
