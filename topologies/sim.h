@@ -21,12 +21,14 @@
 
 /* What many runs are compared by. */
 struct sim_result {
-	bool done, failed;
-	double completion_us; /* of the last rank */
-	double time_us;	      /* of the timed operations, the mean over the ranks */
-	double elements_s;    /* aggregated a second of these, likewise */
-	uint64_t again;	      /* packets sent again */
-	uint64_t hash;	      /* over the result hashes of all jobs */
+	bool done, failed, ended; /* the last two: of many runs' */
+	double completion_us;	  /* of the last rank */
+	double time_us;		  /* of the timed operations, the mean over the ranks */
+	double elements_s;	  /* aggregated a second of these, likewise */
+	uint64_t again;		  /* packets sent again */
+	double use_hosts;	  /* percent of the links' rate, from hosts: the mean */
+	double use_most;	  /* of any link in any direction */
+	uint64_t hash;		  /* over the result hashes of all jobs */
 };
 
 struct sim_options {

@@ -113,13 +113,17 @@ struct link_sum {
 	uint64_t deepest_bytes;
 };
 
+static double line_use(const struct line *line, double seconds)
+{
+	return seconds > 0 ? 100 * 8.0 * (double)line->stats.bytes / (double)line->rate / seconds
+			   : 0;
+}
+
 static void line_add(struct link_sum *sum, const struct line *line, double seconds)
 {
 	const struct line_stats *stats = &line->stats;
 
-	range_add(&sum->use,
-		  seconds > 0 ? 100 * 8.0 * (double)stats->bytes / (double)line->rate / seconds
-			      : 0);
+	range_add(&sum->use, line_use(line, seconds));
 	sum->packets += stats->packets;
 	sum->bytes += stats->bytes;
 	sum->dropped += stats->dropped;
@@ -170,6 +174,24 @@ static void cost_note(const struct sim *sim)
 		 packets, seconds, (double)packets / seconds, sim->vnet.pool.nr_made);
 }
 
+static void result_fill_use(const struct sim *sim, struct sim_result *result)
+{
+	const struct topology *t = sim->topology;
+	const double seconds = (double)(sim->end_ns - sim->begin_ns) / 1e9;
+	struct range hosts = { .nr = 0 }, all = { .nr = 0 };
+
+	for (unsigned int i = 0; i < 2 * t->nr_links; i++) {
+		const struct topology_link *link = &t->link[i / 2];
+		const double use = line_use(&sim->vnet.link[i / 2].way[i % 2], seconds);
+
+		range_add(&all, use);
+		if (!t->node[link->end[i % 2].node].is_switch)
+			range_add(&hosts, use);
+	}
+	result->use_hosts = range_mean(&hosts);
+	result->use_most = all.most;
+}
+
 static void result_fill(const struct sim *sim, struct sim_result *result)
 {
 	struct job_sum sum = { .sent = 0 };
@@ -187,6 +209,7 @@ static void result_fill(const struct sim *sim, struct sim_result *result)
 	result->again = sum.again;
 	result->elements_s = range_mean(&sum.speed);
 	result->time_us = time_us / sim->nr_ranks;
+	result_fill_use(sim, result);
 }
 
 int sim_report(struct sim *sim)

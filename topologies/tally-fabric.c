@@ -18,7 +18,7 @@
 #include "topologies/say.h"
 #include "topologies/sim.h"
 #include "topologies/sim_seeds.h"
-#include "topologies/sim_workers.h"
+#include "topologies/sim_sweep.h"
 #include "topologies/threads.h"
 #include "topologies/topology.h"
 
@@ -42,6 +42,7 @@ enum {
 	OPTION_LINK_DELAY,
 	OPTION_SEEDS,
 	OPTION_WORKERS,
+	OPTION_SWEEP,
 	OPTION_COMPARE,
 	OPTION_TIMELINE,
 };
@@ -76,7 +77,9 @@ static const char help[] =
 	"  --link-rate R        sim: of links without a rate of their own (100G)\n"
 	"  --link-delay T       sim: of links without a delay of their own (1us)\n"
 	"  --seeds A..B         sim: once with each of these seeds, on all CPUs, and a summary\n"
-	"  --workers N,N,...    sim: once with each of these numbers of the job's ranks, and a table\n"
+	"  --sweep KEY=V,V,...  sim: once with each value, on all CPUs, and a table; KEY: rate, delay or\n"
+	"                       loss of all links, window or chunk of all ranks, or workers\n"
+	"  --workers N,N,...    sim: the same as --sweep workers=N,N,...: the job's first N ranks\n"
 	"  --compare            sim: a ring and a parameter server on the same links beside it\n"
 	"  --timeline T         sim: also the packets sent and sent again in each T, such as 10ms\n"
 	"  -v, --verbose        show the steps, and what all ranks and switches print\n"
@@ -102,6 +105,7 @@ static const struct option options[] = {
 	{ "fabric", required_argument, NULL, OPTION_FABRIC },
 	{ "seeds", required_argument, NULL, OPTION_SEEDS },
 	{ "workers", required_argument, NULL, OPTION_WORKERS },
+	{ "sweep", required_argument, NULL, OPTION_SWEEP },
 	{ "compare", no_argument, NULL, OPTION_COMPARE },
 	{ "timeline", required_argument, NULL, OPTION_TIMELINE },
 	{ "link-rate", required_argument, NULL, OPTION_LINK_RATE },
@@ -121,11 +125,11 @@ struct arguments {
 	struct record record;
 	int argc; /* the whole command line */
 	char *const *argv;
-	struct vnet_options links;  /* of sim */
-	uint64_t timeline_ns;	    /* likewise; 0: none */
-	struct sim_seeds seeds;	    /* likewise; repeat: NULL, one seed */
-	struct sim_workers workers; /* likewise; nr: 0, not given */
-	char again[1024];	    /* the command line without --seeds */
+	struct vnet_options links; /* of sim */
+	uint64_t timeline_ns;	   /* likewise; 0: none */
+	struct sim_seeds seeds;	   /* likewise; repeat: NULL, one seed */
+	struct sim_sweep sweep;	   /* likewise; nr: 0, not given */
+	char again[1024];	   /* the command line without --seeds, --sweep and --workers */
 };
 
 static int value_bad(const char *name, const char *value, const char *expectation)
@@ -167,13 +171,17 @@ static int sim_take(struct arguments *a, int c)
 					 "a range such as 1..100, of up to a million");
 		return 0;
 	case OPTION_WORKERS:
-		a->of_sim = "workers";
-		if (sim_workers_parse(&a->workers, optarg))
-			return value_bad("workers", optarg, "numbers from 2 on, such as 2,4,8,16");
-		return 0;
+	case OPTION_SWEEP:
+		a->of_sim = c == OPTION_SWEEP ? "sweep" : "workers";
+		if (a->sweep.nr)
+			return say_error("--sweep and --workers: give one list of values");
+		a->sweep.repeat = a->again;
+		return c == OPTION_SWEEP ? sim_sweep_parse(&a->sweep, optarg)
+					 : sim_sweep_parse_workers(&a->sweep, optarg);
 	case OPTION_COMPARE:
 		a->of_sim = "compare";
-		a->workers.compare = true;
+		a->sweep.repeat = a->again;
+		a->sweep.compare = true;
 		return 0;
 	case OPTION_TIMELINE:
 		a->of_sim = "timeline";
@@ -241,6 +249,7 @@ static int argument_take(struct arguments *a, int c)
 		return 0;
 	case OPTION_SEEDS:
 	case OPTION_WORKERS:
+	case OPTION_SWEEP:
 	case OPTION_COMPARE:
 	case OPTION_TIMELINE:
 	case OPTION_LINK_RATE:
@@ -260,15 +269,29 @@ static int argument_take(struct arguments *a, int c)
 	}
 }
 
-// What repeats this command with another seed.
+// One of the options that ask for several runs.
+static bool word_is_many(const char *word, bool with_value)
+{
+	static const char *const many[] = { "--seeds", "--sweep", "--workers" };
+
+	for (size_t i = 0; i < sizeof(many) / sizeof(many[0]); i++) {
+		const size_t len = strlen(many[i]);
+
+		if (strncmp(word, many[i], len) == 0 && word[len] == (with_value ? '=' : 0))
+			return true;
+	}
+	return false;
+}
+
+// What repeats this command with another seed, or one value.
 static void arguments_keep(struct arguments *a, int argc, char **argv)
 {
 	size_t len = (size_t)snprintf(a->again, sizeof(a->again), "tally-fabric");
 
 	for (int i = 1; i < argc && len < sizeof(a->again); i++) {
-		if (strcmp(argv[i], "--seeds") == 0)
+		if (word_is_many(argv[i], false))
 			i++;
-		else if (strncmp(argv[i], "--seeds=", 8) != 0)
+		else if (!word_is_many(argv[i], true))
 			len += (size_t)snprintf(a->again + len, sizeof(a->again) - len,
 						strpbrk(argv[i], " \t*?$") ? " '%s'" : " %s",
 						argv[i]);
@@ -403,14 +426,13 @@ static int local_main(struct topology *t, const struct arguments *a, bool sim)
 	if (topology_check_local(t, sim ? 0 : THREADS_RANKS_MAX, stderr) ||
 	    local_check(t, sim ? "tally-fabric sim" : "--fabric inproc"))
 		return EXIT_USAGE;
-	if ((a->seeds.repeat != NULL) + (a->workers.nr || a->workers.compare) +
-		    (a->timeline_ns != 0) >
-	    1) {
-		say_error("--seeds, --workers (or --compare) and --timeline: give one of them");
+	if ((a->seeds.repeat != NULL) + (a->sweep.repeat != NULL) + (a->timeline_ns != 0) > 1) {
+		say_error("--seeds, --sweep (or --workers, --compare) and --timeline: give one of "
+			  "them");
 		return EXIT_USAGE;
 	}
-	if (sim && (a->workers.nr || a->workers.compare))
-		return sim_workers_main(t, &o, &a->workers);
+	if (sim && a->sweep.repeat)
+		return sim_sweep_main(t, &o, &a->sweep);
 	if (sim && a->seeds.repeat)
 		return sim_seeds_main(t, &o, &a->seeds);
 	return sim ? sim_main(t, &o) : threads_main(t, o.timeout_s);
