@@ -37,6 +37,7 @@ struct sim_options {
 	uint64_t timeline_ns;	   /* intervals of the timeline; 0: none */
 	struct sim_result *result; /* NULL: not wanted */
 	bool quiet;		   /* nothing on stdout */
+	struct report *report;	   /* a page; NULL: none is wanted */
 };
 
 struct sim_switch {
@@ -104,6 +105,10 @@ void sim_switches_close(struct sim *sim);
 
 /* sim_report.c: what tables do not say.  The exit code. */
 int sim_report(struct sim *sim);
+
+/* sim_page.c: the ranks' histories are the page's from the beginning; and what came of them. */
+int sim_page_begin(struct sim *sim);
+int sim_page_write(struct sim *sim, int code);
 
 /* sim.c: runs the jobs of the topology; the exit code. */
 int sim_main(const struct topology *t, const struct sim_options *options);

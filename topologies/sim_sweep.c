@@ -208,7 +208,7 @@ static int baseline_row(const struct topology *t, const struct sim_options *opti
 	double elements = 0, us = 0, formula_us = 0, times;
 	struct baseline_time time;
 	struct local_job job;
-	int rc = local_job_open(&job, t, t->job, sim_clock, false);
+	int rc = local_job_open(&job, t, t->job, sim_clock, LOCAL_LATER);
 
 	if (rc)
 		return rc;

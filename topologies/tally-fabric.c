@@ -13,6 +13,7 @@
 #include "switch/io/outfile.h"
 #include "topologies/control.h"
 #include "topologies/draw_file.h"
+#include "topologies/report.h"
 #include "topologies/runner.h"
 #include "topologies/sandbox.h"
 #include "topologies/say.h"
@@ -22,7 +23,7 @@
 #include "topologies/threads.h"
 #include "topologies/topology.h"
 
-enum { EXIT_USAGE = 2 };
+enum { EXIT_USAGE = 2, ARGUMENTS_KEPT = 256 };
 #define LINK_RATE UINT64_C(100000000000)
 #define LINK_DELAY_NS UINT64_C(1000)
 enum {
@@ -45,6 +46,7 @@ enum {
 	OPTION_SWEEP,
 	OPTION_COMPARE,
 	OPTION_TIMELINE,
+	OPTION_REPORT,
 };
 
 static const char help[] =
@@ -73,6 +75,7 @@ static const char help[] =
 	"  --pcap DIR           capture every link at its switches: DIR/h1-s1.in.pcap and so on\n"
 	"  --pcap-format F      of these: pcap or pcapng (pcap)\n"
 	"  --record DIR         the same, and all that is needed to replay the run: tally-replay DIR\n"
+	"  --report DIR         run, sim: DIR/report.html, a page about the run with plots\n"
 	"  --fabric inproc      run: a thread for each rank and switch instead of a network\n"
 	"  --link-rate R        sim: of links without a rate of their own (100G)\n"
 	"  --link-delay T       sim: of links without a delay of their own (1us)\n"
@@ -81,7 +84,8 @@ static const char help[] =
 	"                       loss of all links, window or chunk of all ranks, or workers\n"
 	"  --workers N,N,...    sim: the same as --sweep workers=N,N,...: the job's first N ranks\n"
 	"  --compare            sim: a ring and a parameter server on the same links beside it\n"
-	"  --timeline T         sim: also the packets sent and sent again in each T, such as 10ms\n"
+	"  --timeline T         sim: also the packets sent and sent again in each T, such as 10ms;\n"
+	"                       with --report also of run: the interval of the page\n"
 	"  -v, --verbose        show the steps, and what all ranks and switches print\n"
 	"  -h, --help           this text\n"
 	"  -V, --version        the version\n"
@@ -99,6 +103,7 @@ static const struct option options[] = {
 	{ "pcap", required_argument, NULL, OPTION_PCAP },
 	{ "pcap-format", required_argument, NULL, OPTION_PCAP_FORMAT },
 	{ "record", required_argument, NULL, OPTION_RECORD },
+	{ "report", required_argument, NULL, OPTION_REPORT },
 	{ "timeout", required_argument, NULL, OPTION_TIMEOUT },
 	{ "output", required_argument, NULL, 'o' },
 	{ "format", required_argument, NULL, OPTION_FORMAT },
@@ -123,6 +128,7 @@ struct arguments {
 	uint64_t seed, mtu, timeout;
 	const char *output, *format; /* NULL: not given */
 	struct record record;
+	struct report report;
 	int argc; /* the whole command line */
 	char *const *argv;
 	struct vnet_options links; /* of sim */
@@ -184,7 +190,6 @@ static int sim_take(struct arguments *a, int c)
 		a->sweep.compare = true;
 		return 0;
 	case OPTION_TIMELINE:
-		a->of_sim = "timeline";
 		if (faults_parse_time(optarg, &a->timeline_ns) || !a->timeline_ns)
 			return value_bad("timeline", optarg, "a time such as 10ms or 100us");
 		return 0;
@@ -241,6 +246,9 @@ static int argument_take(struct arguments *a, int c)
 	case OPTION_PCAP_FORMAT:
 	case OPTION_RECORD:
 		return record_take(&a->record, c);
+	case OPTION_REPORT:
+		a->report.dir = optarg;
+		return *optarg ? 0 : say_error("--report: expected a directory");
 	case OPTION_FABRIC:
 		a->of_run = "fabric";
 		a->inproc = strcmp(optarg, "inproc") == 0;
@@ -300,18 +308,26 @@ static void arguments_keep(struct arguments *a, int argc, char **argv)
 
 static int arguments_parse(struct arguments *a, int argc, char **argv)
 {
+	static char *words[ARGUMENTS_KEPT + 1]; // getopt_long changes the order
+
+	for (int i = 0; i < argc && i < ARGUMENTS_KEPT; i++)
+		words[i] = argv[i];
 	*a = (struct arguments){
 		.loss = -1,
 		.dup = -1,
 		.reorder = -1,
 		.links = { LINK_RATE, LINK_DELAY_NS },
-		.argc = argc,
-		.argv = argv,
+		.argc = argc < ARGUMENTS_KEPT ? argc : ARGUMENTS_KEPT,
+		.argv = words,
+		.report = { .argc = argc < ARGUMENTS_KEPT ? argc : ARGUMENTS_KEPT, .argv = words },
 	};
 	arguments_keep(a, argc, argv);
 	for (int c; (c = getopt_long(argc, argv, "vhVo:", options, NULL)) != -1;)
 		if (argument_take(a, c))
 			return -1;
+	a->report.interval_ns = a->timeline_ns;
+	if (a->timeline_ns && !a->report.dir)
+		a->of_sim = "timeline";
 	return 0;
 }
 
@@ -386,7 +402,7 @@ static int host_check(const struct topology *t, const char *name)
 	return say_error("%s: expected the name of a host, not '%s'", t->path, name);
 }
 
-static int fabric_main(struct topology *t, const struct arguments *a, char **shell)
+static int fabric_main(struct topology *t, struct arguments *a, char **shell)
 {
 	static char sh[] = "/bin/sh";
 	char *own = getenv("SHELL"), *own_argv[] = { own && *own == '/' ? own : sh, NULL };
@@ -406,7 +422,8 @@ static int fabric_main(struct topology *t, const struct arguments *a, char **she
 		return EXIT_USAGE;
 	o.timeout_s = (double)a->timeout;
 	o.record = a->record;
-	if (record_open(&o.record, t, a->argc, a->argv))
+	o.report = &a->report;
+	if (record_open(&o.record, t, a->argc, a->argv) || report_open(&a->report, t))
 		return EXIT_USAGE;
 	o.renamed = control_open(t, o.ctl_fds);
 	code = sandbox_run(runner_main, shell != NULL, &o);
@@ -414,9 +431,10 @@ static int fabric_main(struct topology *t, const struct arguments *a, char **she
 	return code;
 }
 
-static int local_main(struct topology *t, const struct arguments *a, bool sim)
+static int local_main(struct topology *t, struct arguments *a, bool sim)
 {
 	const struct sim_options o = {
+		.report = &a->report,
 		.links = a->links,
 		.timeout_s = (double)a->timeout,
 		.timeline_ns = a->timeline_ns,
@@ -431,14 +449,22 @@ static int local_main(struct topology *t, const struct arguments *a, bool sim)
 			  "them");
 		return EXIT_USAGE;
 	}
+	if (a->report.dir && (a->seeds.repeat || a->sweep.repeat)) {
+		say_error(
+			"--report is of one run, and --seeds, --sweep, --workers and --compare make "
+			"several");
+		return EXIT_USAGE;
+	}
+	if (report_open(&a->report, t))
+		return EXIT_USAGE;
 	if (sim && a->sweep.repeat)
 		return sim_sweep_main(t, &o, &a->sweep);
 	if (sim && a->seeds.repeat)
 		return sim_seeds_main(t, &o, &a->seeds);
-	return sim ? sim_main(t, &o) : threads_main(t, o.timeout_s);
+	return sim ? sim_main(t, &o) : threads_main(t, o.timeout_s, &a->report);
 }
 
-static int command_main(int argc, char **argv, const struct arguments *a)
+static int command_main(int argc, char **argv, struct arguments *a)
 {
 	const char *command = argv[0];
 	bool shell = strcmp(command, "shell") == 0;
@@ -458,6 +484,10 @@ static int command_main(int argc, char **argv, const struct arguments *a)
 			  a->of_sim && strcmp(command, "sim") != 0 ? "sim" : "run", command);
 		return EXIT_USAGE;
 	}
+	if (a->report.dir && strcmp(command, "run") != 0 && strcmp(command, "sim") != 0) {
+		say_error("--report is an option of tally-fabric run and sim, not of %s", command);
+		return EXIT_USAGE;
+	}
 	if (argc < 2 + shell || (!shell && argc > 2)) {
 		say_error("expected %s after %s (see --help)",
 			  shell ? "a FILE and a HOST" : "one FILE", command);
@@ -474,6 +504,7 @@ static int command_main(int argc, char **argv, const struct arguments *a)
 		rc = local_main(t, a, strcmp(command, "sim") == 0);
 	else
 		rc = fabric_main(t, a, shell ? argv + 2 : NULL);
+	report_free(&a->report);
 	topology_free(t);
 	return rc;
 }

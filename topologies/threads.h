@@ -7,7 +7,9 @@
 
 enum { THREADS_RANKS_MAX = 256 }; /* of all jobs together */
 
-/* The exit code.  timeout_s: 0, none. */
-int threads_main(const struct topology *t, double timeout_s);
+struct report;
+
+/* The exit code.  timeout_s: 0, none.  report: NULL, or of a page that may be wanted. */
+int threads_main(const struct topology *t, double timeout_s, struct report *report);
 
 #endif
