@@ -218,7 +218,7 @@ NUMERICS    := $(call test,$(call mains,tests/numerics))
 E2E         := $(filter-out tests/e2e/lib%,$(wildcard tests/e2e/*.sh))
 
 .PHONY: all lib deps tests check check-unit check-explore check-proof check-sim check-fuzz \
-        check-numerics check-replay numerics fuzz fuzz-run coverage coverage-run check-style check-e2e check-gpu check-kill demo figures bench \
+        check-numerics check-replay numerics fuzz fuzz-run coverage coverage-run check-style check-e2e check-gpu check-kill demo figures screenshot bench \
         install uninstall clean format help
 all: lib $(PROGRAMS)  ## libtally, the switch, tools, examples, the fabric runner
 	@$(if $(HAVE_DPDK),:,echo 'tally-switch is not built: DPDK is missing; `make deps` \
@@ -394,6 +394,8 @@ numerics: $(NUMERICS)  ## errors of sums: the tables and the plot of docs/numeri
 figures: $(B)/tally-fabric  ## simulated: line rate, loss, timeline, 2 to 1024 workers: tables, and plots in build/figures
 	@$(if $(PYTHON),tests/figures/figures.py $(B) build/figures $(FIGURES),\
 	echo 'make figures needs python3 (Debian package python3)' && exit 1)
+screenshot: $(B)/tally-fabric  ## docs/report.png, a page of --report as headless Chromium shows it
+	@tests/figures/screenshot.sh $(B) docs/report.png
 bench: all $(PERF)  ## measure; a table and JSON
 	@$(if $(wildcard tests/perf/run.sh),tests/perf/run.sh $(B),set -e; for p in $(PERF); do $$p; done)
 

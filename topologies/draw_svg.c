@@ -6,19 +6,25 @@
 
 enum { LINE = 12, PORT_ROOM = 16, CAPTION = 16, LETTER = 6 };
 
-static const char style[] = "<style>\n"
-			    "text { font-family: sans-serif; font-size: 10px; fill: #222 }\n"
-			    ".name { font-size: 13px; font-weight: bold }\n"
-			    ".middle { text-anchor: middle }\n"
-			    ".end { text-anchor: end }\n"
-			    ".port { font-size: 9px; fill: #666 }\n"
-			    ".title { font-size: 14px; font-weight: bold }\n"
-			    "rect { stroke-width: 1.2 }\n"
-			    ".switch { fill: #dbe9f6; stroke: #2f5d8a }\n"
-			    ".host { fill: #fff; stroke: #777 }\n"
-			    ".paper { fill: #fff; stroke: none }\n"
-			    "path { fill: none; stroke: #888; stroke-width: 1.2 }\n"
-			    "</style>\n";
+// Only of this picture: a page may have others beside it.
+static const char style[] =
+	"<style>\n"
+	".network text { font-family: sans-serif; font-size: 10px; fill: #222 }\n"
+	".network .name { font-size: 13px; font-weight: bold }\n"
+	".network .middle { text-anchor: middle }\n"
+	".network .end { text-anchor: end }\n"
+	".network .port { font-size: 9px; fill: #666 }\n"
+	".network .title { font-size: 14px; font-weight: bold }\n"
+	".network rect { stroke-width: 1.2 }\n"
+	".network .switch { fill: #dbe9f6; stroke: #2f5d8a }\n"
+	".network .host { fill: #fff; stroke: #777 }\n"
+	".network .paper { fill: #fff; stroke: none }\n"
+	".network path { fill: none; stroke: #888; stroke-width: 1.2 }\n"
+	"@media (prefers-color-scheme: dark) {\n"
+	".network text { fill: #e6e9ec } .network .port { fill: #9aa5b1 }\n"
+	".network .switch { fill: #1f3a52; stroke: #7fb2de }\n"
+	".network .host, .network .paper { fill: #14181c } }\n"
+	"</style>\n";
 
 static void escaped_put(const char *s, FILE *out)
 {
@@ -167,8 +173,8 @@ void draw_svg(const struct draw *d, FILE *out)
 	const char *path = d->topology->path, *slash = strrchr(path, '/');
 
 	fprintf(out,
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-		"viewBox=\"0 0 %d %d\">\n%s<rect class=\"paper\" width=\"100%%\" "
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"network\" role=\"img\" width=\"%d\" height=\"%d\" "
+		"viewBox=\"0 0 %d %d\">\n<title>the network</title>\n%s<rect class=\"paper\" width=\"100%%\" "
 		"height=\"100%%\"/>\n",
 		d->width, d->height, d->width, d->height, style);
 	text_put(out, "title", CAPTION, 20, slash ? slash + 1 : path);

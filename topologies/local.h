@@ -76,7 +76,8 @@ struct local_job {
 	struct perf_options options;
 	char *words; /* that the options are in */
 	FILE *out;
-	char *text; /* what went there, if several jobs run */
+	FILE *kept; /* not NULL: out is stdout and this */
+	char *text; /* what went there, if several jobs run or it is kept */
 	size_t text_len;
 };
 
@@ -91,14 +92,20 @@ struct local_rank {
 	char why[512];
 };
 
-/*
- * clock: as of struct perf_options.  live: its table may go to stdout at once, as no other job's does.  0, or -1 after
- * saying what is wrong.
- */
+enum local_out {
+	LOCAL_LATER, /* its table goes to stdout at the end */
+	LOCAL_LIVE,  /* or at once, if no other job's does */
+	LOCAL_KEPT,  /* the same, and what it said can be had */
+};
+
+/* clock: as of struct perf_options.  0, or -1 after saying what is wrong. */
 int local_job_open(struct local_job *job, const struct topology *t, const struct topology_job *of,
-		   uint64_t (*clock)(void), bool live);
+		   uint64_t (*clock)(void), enum local_out out);
 /* What its rank 0 has said, unless it is on stdout already. */
 void local_job_print(struct local_job *job);
+struct report;
+/* The same, into a page. */
+void local_job_report(struct local_job *job, struct report *report);
 void local_job_close(struct local_job *job);
 /* Joins: 0, or -1 and why.  Then all there is to do, and leaving. */
 int local_rank_open(struct local_rank *rank);

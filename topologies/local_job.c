@@ -7,6 +7,7 @@
 
 #include "topologies/fabric.h"
 #include "topologies/local.h"
+#include "topologies/report.h"
 #include "topologies/say.h"
 
 enum { JOB_COMMAND = 8192, JOB_WORDS = 64, JOB_KEY = 64 };
@@ -29,16 +30,40 @@ static int job_options(struct local_job *job)
 	return perf_options_parse(&job->options, argc, argv) == 0 ? 0 : -1;
 }
 
+static ssize_t both_write(void *context, const char *text, size_t len)
+{
+	struct local_job *job = context;
+
+	fwrite(text, 1, len, job->kept);
+	fflush(job->kept);
+	fwrite(text, 1, len, stdout);
+	fflush(stdout); // its errors are found at the end of the program
+	return (ssize_t)len;
+}
+
+static int job_out(struct local_job *job, bool live, bool kept)
+{
+	const cookie_io_functions_t both = { .write = both_write };
+
+	job->out = stdout;
+	if (live && !kept)
+		return 0;
+	job->out = open_memstream(&job->text, &job->text_len);
+	if (!live)
+		return job->out ? 0 : -1;
+	job->kept = job->out;
+	job->out = job->kept ? fopencookie(job, "w", both) : NULL;
+	return job->out ? 0 : -1;
+}
+
 int local_job_open(struct local_job *job, const struct topology *t, const struct topology_job *of,
-		   uint64_t (*clock)(void), bool live)
+		   uint64_t (*clock)(void), enum local_out out)
 {
 	*job = (struct local_job){ .topology = t, .job = of };
 	if (job_options(job))
 		return -1;
 	/* Tables of several jobs do not mix. */
-	live = live && t->nr_jobs == 1;
-	job->out = live ? stdout : open_memstream(&job->text, &job->text_len);
-	if (!job->out)
+	if (job_out(job, out != LOCAL_LATER && t->nr_jobs == 1, out == LOCAL_KEPT))
 		return say_error("not enough memory");
 	job->options.out = job->out;
 	job->options.clock = clock;
@@ -47,7 +72,7 @@ int local_job_open(struct local_job *job, const struct topology *t, const struct
 
 void local_job_print(struct local_job *job)
 {
-	if (job->out == stdout)
+	if (job->out == stdout || job->kept)
 		return;
 	fflush(job->out);
 	if (job->topology->nr_jobs > 1)
@@ -55,10 +80,23 @@ void local_job_print(struct local_job *job)
 	fwrite(job->text, 1, job->text_len, stdout);
 }
 
+void local_job_report(struct local_job *job, struct report *report)
+{
+	char title[TOPOLOGY_JOB_NAME_MAX + 16];
+
+	if (job->out == stdout)
+		return;
+	fflush(job->out);
+	snprintf(title, sizeof(title), "rank 0 of job %s", job->job->name);
+	report_text(report, title, job->text, job->text_len);
+}
+
 void local_job_close(struct local_job *job)
 {
 	if (job->out && job->out != stdout)
 		fclose(job->out);
+	if (job->kept)
+		fclose(job->kept);
 	free(job->text);
 	free(job->words);
 	*job = (struct local_job){ .out = NULL };

@@ -51,8 +51,7 @@ static bool dir_is_empty(const char *path)
 	return empty;
 }
 
-// In a shell it would be these words again.
-static void word_print(FILE *file, const char *word)
+void record_word_print(FILE *file, const char *word)
 {
 	bool plain = *word != 0;
 
@@ -78,7 +77,7 @@ static int run_write(const struct record *rec, const struct topology *t, int arg
 		return -1;
 	fputs("command", file);
 	for (int i = 0; i < argc; i++)
-		word_print(file, argv[i]);
+		record_word_print(file, argv[i]);
 	fprintf(file, "\nversion %s\nseed %llu%s\n", TALLY_VERSION_STRING,
 		(unsigned long long)(t->seed_given ? t->seed : 1),
 		t->seed_given ? "" : " (default)");

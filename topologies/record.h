@@ -26,6 +26,8 @@ bool record_switch_dir(const struct record *rec, const struct topology_node *sw,
 /* Names of the links for what the switch captures there: DIR/h1-s1.in.pcap, what comes into s1 from h1. */
 void record_links(const struct record *rec, const struct topology *t, unsigned int sw,
 		  unsigned int life);
+/* A space, and the word as a shell would read it again. */
+void record_word_print(FILE *file, const char *word);
 /* A line that a node printed; name: of the node, and the rank. */
 void record_log(const struct record *rec, const char *name, const char *line);
 /* DIR/result.txt, to be written and closed by the caller; NULL: it is not wanted. */

@@ -223,6 +223,8 @@ static int runner_run(struct runner *r)
 
 	if (o->renamed[0])
 		say_line("other switches have these names, so for tallyctl %s", o->renamed);
+	if (runner_page_begin(r))
+		return -1;
 	r->fabric.record = &o->record;
 	if (fabric_build(&r->fabric, o->topology, o->udp, o->ctl_fds))
 		return -1;
@@ -255,7 +257,7 @@ int runner_main(const struct sandbox *box, void *context)
 	screen_init(&r->screen);
 	program_limits_raise();
 	if (runner_run(r) == 0)
-		code = summary_print(r);
+		code = runner_page_write(r, summary_print(r));
 	fabric_free(&r->fabric);
 	free(r->sw);
 	free(r->job);

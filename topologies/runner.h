@@ -4,6 +4,7 @@
 #define TOPOLOGIES_RUNNER_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "topologies/fabric.h"
 #include "topologies/program.h"
@@ -18,6 +19,7 @@ struct runner_options {
 	struct topology *topology;
 	bool udp, verbose;
 	struct record record;
+	struct report *report;		       /* a page; NULL: none */
 	int ctl_fds[TOPOLOGY_NETNS_NODES_MAX]; /* of the switches; -1: none */
 	const char *renamed;		       /* which names tallyctl does not know them by */
 	double timeout_s;	/* of the whole run; 0: none, but a grace time after a failure */
@@ -123,5 +125,15 @@ void runner_rank_name(const struct runner_rank *k, char *name, size_t size);
 
 /* summary.c: the tables at the end; returns the exit code. */
 int summary_print(struct runner *r);
+void summary_tables(FILE *out, struct runner *r);
+double summary_cpu_s(const struct rusage *usage);
+
+/* runner_page.c: what goes into the page of --report, if there is to be one. */
+int runner_page_begin(struct runner *r);
+/* Has a rank that is about to start leave what it counted; -1 after saying why it cannot. */
+int runner_page_rank(struct runner *r, const struct runner_rank *k, struct program_plan *plan,
+		     char *command, size_t size);
+void runner_page_text(const struct runner_rank *k, const char *text, size_t len);
+int runner_page_write(struct runner *r, int code);
 
 #endif

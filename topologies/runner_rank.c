@@ -17,6 +17,7 @@ static void rank_pass_out(struct stream *s, const char *text, size_t len)
 	struct runner_rank *k = s->owner;
 
 	screen_pass(&k->runner->screen, STDOUT_FILENO, text, len);
+	runner_page_text(k, text, len);
 }
 
 static void rank_pass_err(struct stream *s, const char *text, size_t len)
@@ -109,7 +110,8 @@ int runner_rank_start(struct runner *r, const struct topology_job *j, unsigned i
 	program_plan_env(&plan, "FABRIC_HOST", k->node->name); // TALLY_* names belong to libtally
 	for (unsigned int i = 0; i < j->nr_env; i++)
 		program_plan_env(&plan, j->env[i].key, j->env[i].value);
-	if (program_start(&k->program, &plan))
+	if (runner_page_rank(r, k, &plan, command, sizeof(command)) ||
+	    program_start(&k->program, &plan))
 		return -1;
 	r->nr_ranks++;
 	return 0;

@@ -71,9 +71,11 @@ static int sim_open(struct sim *sim, const struct topology *t, const struct sim_
 	sim->vnet.agenda.now_ns = SIM_START_NS;
 	for (; sim->nr_jobs < t->nr_jobs; sim->nr_jobs++)
 		if (local_job_open(&sim->jobs[sim->nr_jobs], t, &t->job[sim->nr_jobs], sim_clock,
-				   !sim->screen.progress && !options->quiet))
+				   sim->screen.progress || options->quiet ? LOCAL_LATER
+				   : options->report			  ? LOCAL_KEPT
+									  : LOCAL_LIVE))
 			return -1;
-	return sim_switches_open(sim) || sim_ranks_open(sim) ? -1 : 0;
+	return sim_switches_open(sim) || sim_ranks_open(sim) || sim_page_begin(sim) ? -1 : 0;
 }
 
 static void sim_close(struct sim *sim)
@@ -200,7 +202,7 @@ int sim_main(const struct topology *t, const struct sim_options *options)
 	if (sim_open(sim, t, options) == 0) {
 		code = sim_run(sim);
 		if (code == 0)
-			code = sim_report(sim);
+			code = sim_page_write(sim, sim_report(sim));
 	}
 	sim_close(sim);
 	tally_set_log(NULL, NULL);

@@ -21,12 +21,14 @@
 
 /* What many runs are compared by. */
 struct sim_result {
-	bool done, failed;
-	double completion_us; /* of the last rank */
-	double time_us;	      /* of the timed operations, the mean over the ranks */
-	double elements_s;    /* aggregated a second of these, likewise */
-	uint64_t again;	      /* packets sent again */
-	uint64_t hash;	      /* over the result hashes of all jobs */
+	bool done, failed, ended; /* the last two: of many runs' */
+	double completion_us;	  /* of the last rank */
+	double time_us;		  /* of the timed operations, the mean over the ranks */
+	double elements_s;	  /* aggregated a second of these, likewise */
+	uint64_t again;		  /* packets sent again */
+	double use_hosts;	  /* percent of the links' rate, from hosts: the mean */
+	double use_most;	  /* of any link in any direction */
+	uint64_t hash;		  /* over the result hashes of all jobs */
 };
 
 struct sim_options {
@@ -36,6 +38,7 @@ struct sim_options {
 	struct sim_result *result;   /* NULL: not wanted */
 	const struct record *record; /* likewise */
 	bool quiet;		     /* nothing on stdout */
+	struct report *report;	     /* a page; likewise */
 };
 
 struct sim_switch {
@@ -106,6 +109,10 @@ void sim_switches_close(struct sim *sim);
 
 /* sim_report.c: what tables do not say.  The exit code. */
 int sim_report(struct sim *sim);
+
+/* sim_page.c: the ranks' histories are the page's from the beginning; and what came of them. */
+int sim_page_begin(struct sim *sim);
+int sim_page_write(struct sim *sim, int code);
 
 /* sim.c: runs the jobs of the topology; the exit code. */
 int sim_main(const struct topology *t, const struct sim_options *options);

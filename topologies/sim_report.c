@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "topologies/report.h"
 #include "topologies/say.h"
 #include "topologies/sim.h"
 
@@ -29,10 +30,10 @@ static double range_mean(const struct range *r)
 	return r->nr ? r->sum / r->nr : 0;
 }
 
-static void range_print(const char *what, const struct range *r, const char *unit)
+static void range_print(FILE *out, const char *what, const struct range *r, const char *unit)
 {
-	printf("  %-34s %12.6g  %12.6g  %12.6g  %s\n", what, r->least, range_mean(r), r->most,
-	       unit);
+	fprintf(out, "  %-34s %12.6g  %12.6g  %12.6g  %s\n", what, r->least, range_mean(r), r->most,
+		unit);
 }
 
 /* --- Jobs --------------------------------------------------------------------------------------- */
@@ -66,25 +67,24 @@ static void rank_add(const struct sim *sim, const struct sim_rank *rank, struct 
 	sum->dropped += stats->dropped;
 }
 
-static int job_report(const struct sim *sim, const struct local_job *job)
+static int job_report(const struct sim *sim, const struct local_job *job, FILE *out)
 {
 	struct job_sum sum = { .sent = 0 };
 
 	for (unsigned int i = 0; i < sim->nr_ranks; i++)
 		if (sim->ranks[i].rank.job == job)
 			rank_add(sim, &sim->ranks[i], &sum);
-	if (sim->options->quiet)
-		return sum.nr_failed ? 1 : 0;
-	printf("\n%-36s %12s  %12s  %12s\n", job->job->name, "least", "mean", "most");
-	range_print("completion", &sum.done_us, "us after the first rank had joined");
-	range_print("elements aggregated per worker", &sum.speed, "per second");
-	range_print("round trip", &sum.rtt_us, "us, the lowest lately");
-	range_print("window", &sum.window, "chunks at the end");
-	printf("  packets sent %" PRIu64 ", of these again %" PRIu64 "; received %" PRIu64
-	       ", of these not taken %" PRIu64 "\n",
-	       sum.sent, sum.again, sum.received, sum.dropped);
+	fprintf(out, "\n%-36s %12s  %12s  %12s\n", job->job->name, "least", "mean", "most");
+	range_print(out, "completion", &sum.done_us, "us after the first rank had joined");
+	range_print(out, "elements aggregated per worker", &sum.speed, "per second");
+	range_print(out, "round trip", &sum.rtt_us, "us, the lowest lately");
+	range_print(out, "window", &sum.window, "chunks at the end");
+	fprintf(out,
+		"  packets sent %" PRIu64 ", of these again %" PRIu64 "; received %" PRIu64
+		", of these not taken %" PRIu64 "\n",
+		sum.sent, sum.again, sum.received, sum.dropped);
 	if (sum.nr_failed)
-		printf("  %u of %u ranks failed\n", sum.nr_failed, job->job->ranks.nr);
+		fprintf(out, "  %u of %u ranks failed\n", sum.nr_failed, job->job->ranks.nr);
 	return sum.nr_failed ? 1 : 0;
 }
 
@@ -113,13 +113,17 @@ struct link_sum {
 	uint64_t deepest_bytes;
 };
 
+static double line_use(const struct line *line, double seconds)
+{
+	return seconds > 0 ? 100 * 8.0 * (double)line->stats.bytes / (double)line->rate / seconds
+			   : 0;
+}
+
 static void line_add(struct link_sum *sum, const struct line *line, double seconds)
 {
 	const struct line_stats *stats = &line->stats;
 
-	range_add(&sum->use,
-		  seconds > 0 ? 100 * 8.0 * (double)stats->bytes / (double)line->rate / seconds
-			      : 0);
+	range_add(&sum->use, line_use(line, seconds));
 	sum->packets += stats->packets;
 	sum->bytes += stats->bytes;
 	sum->dropped += stats->dropped;
@@ -129,7 +133,7 @@ static void line_add(struct link_sum *sum, const struct line *line, double secon
 		sum->deepest_bytes = stats->deepest_bytes;
 }
 
-static void links_report(struct sim *sim)
+static void links_report(const struct sim *sim, FILE *out)
 {
 	const struct topology *t = sim->topology;
 	const double seconds = (double)(sim->end_ns - sim->begin_ns) / 1e9;
@@ -140,17 +144,19 @@ static void links_report(struct sim *sim)
 			line_add(&sum[link_kind(t, t->link[i].end[side].node,
 						t->link[i].end[1 - side].node)],
 				 &sim->vnet.link[i].way[side], seconds);
-	printf("\n%-15s  number  %% used: least    mean    most       packets    megabytes  "
-	       "dropped  deepest queue\n",
-	       "links");
+	fprintf(out,
+		"\n%-15s  number  %% used: least    mean    most       packets    megabytes  "
+		"dropped  deepest queue\n",
+		"links");
 	for (int k = 0; k < LINK_KINDS; k++)
 		if (sum[k].use.nr)
-			printf("%-15s  %6u  %13.2f  %6.2f  %6.2f  %12" PRIu64 " %12.3f %8" PRIu64
-			       "  %u packets, %" PRIu64 " bytes\n",
-			       link_names[k], sum[k].use.nr, sum[k].use.least,
-			       range_mean(&sum[k].use), sum[k].use.most, sum[k].packets,
-			       (double)sum[k].bytes / 1e6, sum[k].dropped, sum[k].deepest,
-			       sum[k].deepest_bytes);
+			fprintf(out,
+				"%-15s  %6u  %13.2f  %6.2f  %6.2f  %12" PRIu64 " %12.3f %8" PRIu64
+				"  %u packets, %" PRIu64 " bytes\n",
+				link_names[k], sum[k].use.nr, sum[k].use.least,
+				range_mean(&sum[k].use), sum[k].use.most, sum[k].packets,
+				(double)sum[k].bytes / 1e6, sum[k].dropped, sum[k].deepest,
+				sum[k].deepest_bytes);
 }
 
 /* What the machine that computed it has to do with. */
@@ -170,6 +176,24 @@ static void cost_note(const struct sim *sim)
 		 packets, seconds, (double)packets / seconds, sim->vnet.pool.nr_made);
 }
 
+static void result_fill_use(const struct sim *sim, struct sim_result *result)
+{
+	const struct topology *t = sim->topology;
+	const double seconds = (double)(sim->end_ns - sim->begin_ns) / 1e9;
+	struct range hosts = { .nr = 0 }, all = { .nr = 0 };
+
+	for (unsigned int i = 0; i < 2 * t->nr_links; i++) {
+		const struct topology_link *link = &t->link[i / 2];
+		const double use = line_use(&sim->vnet.link[i / 2].way[i % 2], seconds);
+
+		range_add(&all, use);
+		if (!t->node[link->end[i % 2].node].is_switch)
+			range_add(&hosts, use);
+	}
+	result->use_hosts = range_mean(&hosts);
+	result->use_most = all.most;
+}
+
 static void result_fill(const struct sim *sim, struct sim_result *result)
 {
 	struct job_sum sum = { .sent = 0 };
@@ -187,11 +211,37 @@ static void result_fill(const struct sim *sim, struct sim_result *result)
 	result->again = sum.again;
 	result->elements_s = range_mean(&sum.speed);
 	result->time_us = time_us / sim->nr_ranks;
+	result_fill_use(sim, result);
+}
+
+/* On stdout, and into a page. */
+static int tables_say(struct sim *sim)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+	int code = 0;
+
+	if (!out)
+		return say_error("not enough memory");
+	for (unsigned int i = 0; i < sim->nr_jobs; i++)
+		code |= job_report(sim, &sim->jobs[i], out);
+	if (sim->nr_opened)
+		links_report(sim, out);
+	sim_timeline_print(sim, out);
+	if (fclose(out))
+		code = say_error("not enough memory");
+	else if (!sim->options->quiet)
+		fwrite(text, 1, len, stdout);
+	if (sim->options->report && text)
+		report_text(sim->options->report, "jobs and links", text, len);
+	free(text);
+	return code;
 }
 
 int sim_report(struct sim *sim)
 {
-	int code = 0;
+	int code;
 
 	for (unsigned int i = 0; i < sim->nr_jobs; i++)
 		if (!sim->options->quiet)
@@ -203,12 +253,8 @@ int sim_report(struct sim *sim)
 			say_error("rank %u of job %s: %s", rank->rank.rank,
 				  rank->rank.job->job->name, rank->rank.why);
 	}
-	for (unsigned int i = 0; i < sim->nr_jobs; i++)
-		code |= job_report(sim, &sim->jobs[i]);
-	if (sim->nr_opened && !sim->options->quiet)
-		links_report(sim);
-	if (!sim->options->quiet)
-		sim_timeline_print(sim);
+	sim_timeline_end(sim);
+	code = tables_say(sim) ? 1 : 0;
 	cost_note(sim);
 	if (sim->options->result)
 		result_fill(sim, sim->options->result);

@@ -10,7 +10,7 @@
 
 enum { EXIT_TIMEOUT = 124 /* as of timeout(1) */ };
 
-static double usage_s(const struct rusage *u)
+double summary_cpu_s(const struct rusage *u)
 {
 	return (double)(u->ru_utime.tv_sec + u->ru_stime.tv_sec) +
 	       (double)(u->ru_utime.tv_usec + u->ru_stime.tv_usec) / 1e6;
@@ -36,7 +36,7 @@ static void ranks_print(FILE *out, const struct runner *r)
 
 		fprintf(out, "%-*s  %4u  %-15s  %4d  %8.2f  %8.2f\n", width, k->job->name, k->rank,
 			k->node->name, program_code(k->program.status),
-			k->program.end_s - k->program.start_s, usage_s(&k->program.usage));
+			k->program.end_s - k->program.start_s, summary_cpu_s(&k->program.usage));
 	}
 }
 
@@ -61,10 +61,10 @@ static void switch_print(FILE *out, struct runner_switch *sw)
 			sw->lost     ? " while the ranks were running"
 			: sw->killed ? ": it did not end when asked to"
 				     : "");
-	fprintf(out, "  cpu %.2f s\n", usage_s(&sw->program.usage));
+	fprintf(out, "  cpu %.2f s\n", summary_cpu_s(&sw->program.usage));
 }
 
-static void tables_print(FILE *out, struct runner *r)
+void summary_tables(FILE *out, struct runner *r)
 {
 	ranks_print(out, r);
 	for (unsigned int i = 0; i < r->nr_switches; i++)
@@ -99,10 +99,10 @@ int summary_print(struct runner *r)
 						    : worst;
 	if (!r->nr_ranks) // nothing was run, and that was said
 		return worst;
-	tables_print(stdout, r);
+	summary_tables(stdout, r);
 	out = record_result(&r->options->record);
 	if (out) {
-		tables_print(out, r);
+		summary_tables(out, r);
 		if (fclose(out))
 			say_error("result.txt could not be written");
 	}

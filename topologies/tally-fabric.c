@@ -13,16 +13,17 @@
 #include "switch/io/outfile.h"
 #include "topologies/control.h"
 #include "topologies/draw_file.h"
+#include "topologies/report.h"
 #include "topologies/runner.h"
 #include "topologies/sandbox.h"
 #include "topologies/say.h"
 #include "topologies/sim.h"
 #include "topologies/sim_seeds.h"
-#include "topologies/sim_workers.h"
+#include "topologies/sim_sweep.h"
 #include "topologies/threads.h"
 #include "topologies/topology.h"
 
-enum { EXIT_USAGE = 2 };
+enum { EXIT_USAGE = 2, ARGUMENTS_KEPT = 256 };
 #define LINK_RATE UINT64_C(100000000000)
 #define LINK_DELAY_NS UINT64_C(1000)
 enum {
@@ -42,8 +43,10 @@ enum {
 	OPTION_LINK_DELAY,
 	OPTION_SEEDS,
 	OPTION_WORKERS,
+	OPTION_SWEEP,
 	OPTION_COMPARE,
 	OPTION_TIMELINE,
+	OPTION_REPORT,
 };
 
 static const char help[] =
@@ -73,13 +76,17 @@ static const char help[] =
 	"                       sim the stamps are virtual time\n"
 	"  --pcap-format F      of these: pcap or pcapng (pcap)\n"
 	"  --record DIR         the same, and all that is needed to replay the run: tally-replay DIR\n"
+	"  --report DIR         run, sim: DIR/report.html, a page about the run with plots\n"
 	"  --fabric inproc      run: a thread for each rank and switch instead of a network\n"
 	"  --link-rate R        sim: of links without a rate of their own (100G)\n"
 	"  --link-delay T       sim: of links without a delay of their own (1us)\n"
 	"  --seeds A..B         sim: once with each of these seeds, on all CPUs, and a summary\n"
-	"  --workers N,N,...    sim: once with each of these numbers of the job's ranks, and a table\n"
+	"  --sweep KEY=V,V,...  sim: once with each value, on all CPUs, and a table; KEY: rate, delay or\n"
+	"                       loss of all links, window or chunk of all ranks, or workers\n"
+	"  --workers N,N,...    sim: the same as --sweep workers=N,N,...: the job's first N ranks\n"
 	"  --compare            sim: a ring and a parameter server on the same links beside it\n"
-	"  --timeline T         sim: also the packets sent and sent again in each T, such as 10ms\n"
+	"  --timeline T         sim: also the packets sent and sent again in each T, such as 10ms;\n"
+	"                       with --report also of run: the interval of the page\n"
 	"  -v, --verbose        show the steps, and what all ranks and switches print\n"
 	"  -h, --help           this text\n"
 	"  -V, --version        the version\n"
@@ -97,12 +104,14 @@ static const struct option options[] = {
 	{ "pcap", required_argument, NULL, OPTION_PCAP },
 	{ "pcap-format", required_argument, NULL, OPTION_PCAP_FORMAT },
 	{ "record", required_argument, NULL, OPTION_RECORD },
+	{ "report", required_argument, NULL, OPTION_REPORT },
 	{ "timeout", required_argument, NULL, OPTION_TIMEOUT },
 	{ "output", required_argument, NULL, 'o' },
 	{ "format", required_argument, NULL, OPTION_FORMAT },
 	{ "fabric", required_argument, NULL, OPTION_FABRIC },
 	{ "seeds", required_argument, NULL, OPTION_SEEDS },
 	{ "workers", required_argument, NULL, OPTION_WORKERS },
+	{ "sweep", required_argument, NULL, OPTION_SWEEP },
 	{ "compare", no_argument, NULL, OPTION_COMPARE },
 	{ "timeline", required_argument, NULL, OPTION_TIMELINE },
 	{ "link-rate", required_argument, NULL, OPTION_LINK_RATE },
@@ -120,13 +129,14 @@ struct arguments {
 	uint64_t seed, mtu, timeout;
 	const char *output, *format; /* NULL: not given */
 	struct record record;
+	struct report report;
 	int argc; /* the whole command line */
 	char *const *argv;
-	struct vnet_options links;  /* of sim */
-	uint64_t timeline_ns;	    /* likewise; 0: none */
-	struct sim_seeds seeds;	    /* likewise; repeat: NULL, one seed */
-	struct sim_workers workers; /* likewise; nr: 0, not given */
-	char again[1024];	    /* the command line without --seeds */
+	struct vnet_options links; /* of sim */
+	uint64_t timeline_ns;	   /* likewise; 0: none */
+	struct sim_seeds seeds;	   /* likewise; repeat: NULL, one seed */
+	struct sim_sweep sweep;	   /* likewise; nr: 0, not given */
+	char again[1024];	   /* the command line without --seeds, --sweep and --workers */
 };
 
 static int value_bad(const char *name, const char *value, const char *expectation)
@@ -168,16 +178,19 @@ static int sim_take(struct arguments *a, int c)
 					 "a range such as 1..100, of up to a million");
 		return 0;
 	case OPTION_WORKERS:
-		a->of_sim = "workers";
-		if (sim_workers_parse(&a->workers, optarg))
-			return value_bad("workers", optarg, "numbers from 2 on, such as 2,4,8,16");
-		return 0;
+	case OPTION_SWEEP:
+		a->of_sim = c == OPTION_SWEEP ? "sweep" : "workers";
+		if (a->sweep.nr)
+			return say_error("--sweep and --workers: give one list of values");
+		a->sweep.repeat = a->again;
+		return c == OPTION_SWEEP ? sim_sweep_parse(&a->sweep, optarg)
+					 : sim_sweep_parse_workers(&a->sweep, optarg);
 	case OPTION_COMPARE:
 		a->of_sim = "compare";
-		a->workers.compare = true;
+		a->sweep.repeat = a->again;
+		a->sweep.compare = true;
 		return 0;
 	case OPTION_TIMELINE:
-		a->of_sim = "timeline";
 		if (faults_parse_time(optarg, &a->timeline_ns) || !a->timeline_ns)
 			return value_bad("timeline", optarg, "a time such as 10ms or 100us");
 		return 0;
@@ -234,6 +247,9 @@ static int argument_take(struct arguments *a, int c)
 	case OPTION_PCAP_FORMAT:
 	case OPTION_RECORD:
 		return record_take(&a->record, c);
+	case OPTION_REPORT:
+		a->report.dir = optarg;
+		return *optarg ? 0 : say_error("--report: expected a directory");
 	case OPTION_FABRIC:
 		a->of_run = "fabric";
 		a->inproc = strcmp(optarg, "inproc") == 0;
@@ -242,6 +258,7 @@ static int argument_take(struct arguments *a, int c)
 		return 0;
 	case OPTION_SEEDS:
 	case OPTION_WORKERS:
+	case OPTION_SWEEP:
 	case OPTION_COMPARE:
 	case OPTION_TIMELINE:
 	case OPTION_LINK_RATE:
@@ -261,15 +278,29 @@ static int argument_take(struct arguments *a, int c)
 	}
 }
 
-// What repeats this command with another seed.
+// One of the options that ask for several runs.
+static bool word_is_many(const char *word, bool with_value)
+{
+	static const char *const many[] = { "--seeds", "--sweep", "--workers" };
+
+	for (size_t i = 0; i < sizeof(many) / sizeof(many[0]); i++) {
+		const size_t len = strlen(many[i]);
+
+		if (strncmp(word, many[i], len) == 0 && word[len] == (with_value ? '=' : 0))
+			return true;
+	}
+	return false;
+}
+
+// What repeats this command with another seed, or one value.
 static void arguments_keep(struct arguments *a, int argc, char **argv)
 {
 	size_t len = (size_t)snprintf(a->again, sizeof(a->again), "tally-fabric");
 
 	for (int i = 1; i < argc && len < sizeof(a->again); i++) {
-		if (strcmp(argv[i], "--seeds") == 0)
+		if (word_is_many(argv[i], false))
 			i++;
-		else if (strncmp(argv[i], "--seeds=", 8) != 0)
+		else if (!word_is_many(argv[i], true))
 			len += (size_t)snprintf(a->again + len, sizeof(a->again) - len,
 						strpbrk(argv[i], " \t*?$") ? " '%s'" : " %s",
 						argv[i]);
@@ -278,18 +309,26 @@ static void arguments_keep(struct arguments *a, int argc, char **argv)
 
 static int arguments_parse(struct arguments *a, int argc, char **argv)
 {
+	static char *words[ARGUMENTS_KEPT + 1]; // getopt_long changes the order
+
+	for (int i = 0; i < argc && i < ARGUMENTS_KEPT; i++)
+		words[i] = argv[i];
 	*a = (struct arguments){
 		.loss = -1,
 		.dup = -1,
 		.reorder = -1,
 		.links = { LINK_RATE, LINK_DELAY_NS },
-		.argc = argc,
-		.argv = argv,
+		.argc = argc < ARGUMENTS_KEPT ? argc : ARGUMENTS_KEPT,
+		.argv = words,
+		.report = { .argc = argc < ARGUMENTS_KEPT ? argc : ARGUMENTS_KEPT, .argv = words },
 	};
 	arguments_keep(a, argc, argv);
 	for (int c; (c = getopt_long(argc, argv, "vhVo:", options, NULL)) != -1;)
 		if (argument_take(a, c))
 			return -1;
+	a->report.interval_ns = a->timeline_ns;
+	if (a->timeline_ns && !a->report.dir)
+		a->of_sim = "timeline";
 	return 0;
 }
 
@@ -364,7 +403,7 @@ static int host_check(const struct topology *t, const char *name)
 	return say_error("%s: expected the name of a host, not '%s'", t->path, name);
 }
 
-static int fabric_main(struct topology *t, const struct arguments *a, char **shell)
+static int fabric_main(struct topology *t, struct arguments *a, char **shell)
 {
 	static char sh[] = "/bin/sh";
 	char *own = getenv("SHELL"), *own_argv[] = { own && *own == '/' ? own : sh, NULL };
@@ -384,7 +423,8 @@ static int fabric_main(struct topology *t, const struct arguments *a, char **she
 		return EXIT_USAGE;
 	o.timeout_s = (double)a->timeout;
 	o.record = a->record;
-	if (record_open(&o.record, t, a->argc, a->argv))
+	o.report = &a->report;
+	if (record_open(&o.record, t, a->argc, a->argv) || report_open(&a->report, t))
 		return EXIT_USAGE;
 	o.renamed = control_open(t, o.ctl_fds);
 	code = sandbox_run(runner_main, shell != NULL, &o);
@@ -392,51 +432,53 @@ static int fabric_main(struct topology *t, const struct arguments *a, char **she
 	return code;
 }
 
-static int local_run(struct topology *t, const struct arguments *a, const struct sim_options *o,
-		     bool sim)
+static int local_run(struct topology *t, struct arguments *a, const struct sim_options *o, bool sim)
 {
 	int code;
 
 	if (record_open(&a->record, t, a->argc, a->argv) || record_output(&a->record))
 		return EXIT_USAGE;
-	code = sim ? sim_main(t, o) : threads_main(t, o->timeout_s, &a->record);
+	code = sim ? sim_main(t, o) : threads_main(t, o->timeout_s, &a->record, &a->report);
 	record_close(&a->record, code);
 	return code;
 }
 
-static int local_main(struct topology *t, const struct arguments *a, bool sim)
+static int local_main(struct topology *t, struct arguments *a, bool sim)
 {
 	const struct sim_options o = {
+		.report = &a->report,
 		.links = a->links,
 		.timeout_s = (double)a->timeout,
 		.timeline_ns = a->timeline_ns,
 		.record = &a->record,
 	};
-	const bool many = a->seeds.repeat || a->workers.nr || a->workers.compare;
+	const bool many = a->seeds.repeat || a->sweep.repeat;
 
 	topology_override(t, a);
 	if (topology_check_local(t, sim ? 0 : THREADS_RANKS_MAX, stderr) ||
 	    local_check(t, sim ? "tally-fabric sim" : "--fabric inproc"))
 		return EXIT_USAGE;
-	if ((a->seeds.repeat != NULL) + (a->workers.nr || a->workers.compare) +
-		    (a->timeline_ns != 0) >
-	    1) {
-		say_error("--seeds, --workers (or --compare) and --timeline: give one of them");
+	if ((a->seeds.repeat != NULL) + (a->sweep.repeat != NULL) + (a->timeline_ns != 0) > 1) {
+		say_error("--seeds, --sweep (or --workers, --compare) and --timeline: give one of "
+			  "them");
 		return EXIT_USAGE;
 	}
-	if (many && a->record.dir) {
+	if (many && (a->record.dir || a->report.dir)) {
 		say_error(
-			"--pcap and --record are of one run: give none of --seeds, --workers, --compare");
+			"--pcap, --record and --report are of one run: give none of --seeds, --sweep, "
+			"--workers, --compare");
 		return EXIT_USAGE;
 	}
-	if (sim && (a->workers.nr || a->workers.compare))
-		return sim_workers_main(t, &o, &a->workers);
+	if (report_open(&a->report, t))
+		return EXIT_USAGE;
+	if (sim && a->sweep.repeat)
+		return sim_sweep_main(t, &o, &a->sweep);
 	if (sim && a->seeds.repeat)
 		return sim_seeds_main(t, &o, &a->seeds);
 	return local_run(t, a, &o, sim);
 }
 
-static int command_main(int argc, char **argv, const struct arguments *a)
+static int command_main(int argc, char **argv, struct arguments *a)
 {
 	const char *command = argv[0];
 	bool shell = strcmp(command, "shell") == 0;
@@ -456,6 +498,10 @@ static int command_main(int argc, char **argv, const struct arguments *a)
 			  a->of_sim && strcmp(command, "sim") != 0 ? "sim" : "run", command);
 		return EXIT_USAGE;
 	}
+	if (a->report.dir && strcmp(command, "run") != 0 && strcmp(command, "sim") != 0) {
+		say_error("--report is an option of tally-fabric run and sim, not of %s", command);
+		return EXIT_USAGE;
+	}
 	if (argc < 2 + shell || (!shell && argc > 2)) {
 		say_error("expected %s after %s (see --help)",
 			  shell ? "a FILE and a HOST" : "one FILE", command);
@@ -472,6 +518,7 @@ static int command_main(int argc, char **argv, const struct arguments *a)
 		rc = local_main(t, a, strcmp(command, "sim") == 0);
 	else
 		rc = fabric_main(t, a, shell ? argv + 2 : NULL);
+	report_free(&a->report);
 	topology_free(t);
 	return rc;
 }

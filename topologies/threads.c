@@ -14,6 +14,7 @@
 #include "host/venue.h"
 #include "switch/totals.h"
 #include "topologies/local.h"
+#include "topologies/report.h"
 #include "topologies/program.h"
 #include "topologies/say.h"
 #include "topologies/cable.h"
@@ -50,6 +51,7 @@ struct threads_rank {
 
 struct threads {
 	const struct topology *topology;
+	struct report *report; /* NULL: no page is wanted */
 	struct local local;
 	struct threads_switch *switches;
 	struct cable *uplink; /* of each switch but the root */
@@ -286,6 +288,8 @@ static int threads_open(struct threads *th, const struct topology *t, const stru
 	unsigned int nr = 0;
 
 	th->topology = t;
+	if (th->report && report_ranks(th->report))
+		return -1;
 	for (unsigned int i = 0; i < t->nr_jobs; i++)
 		th->nr_ranks += t->job[i].ranks.nr;
 	th->jobs = calloc(t->nr_jobs, sizeof(*th->jobs));
@@ -304,7 +308,8 @@ static int threads_open(struct threads *th, const struct topology *t, const stru
 	for (; th->nr_jobs < t->nr_jobs; th->nr_jobs++) {
 		const struct topology_job *j = &t->job[th->nr_jobs];
 
-		if (local_job_open(&th->jobs[th->nr_jobs], t, j, NULL, true))
+		if (local_job_open(&th->jobs[th->nr_jobs], t, j, NULL,
+				   th->report ? LOCAL_KEPT : LOCAL_LIVE))
 			return -1;
 		for (unsigned int k = 0; k < j->ranks.nr; k++, nr++) {
 			struct threads_rank *rank = &th->ranks[nr];
@@ -313,6 +318,8 @@ static int threads_open(struct threads *th, const struct topology *t, const stru
 			rank->rank.job = &th->jobs[th->nr_jobs];
 			rank->rank.rank = k;
 			rank->rank.node = &t->node[j->rank_node[k]];
+			if (th->report)
+				rank->rank.perf.history = &th->report->rank[nr].history;
 			if (rank_cable(th, rank, nr))
 				return -1;
 		}
@@ -344,39 +351,79 @@ static void threads_close(struct threads *th)
 	free(th->switches);
 }
 
-static int ranks_print(const struct threads *th)
+static int ranks_print(const struct threads *th, FILE *out)
 {
 	int worst = 0;
 
-	printf("\njob              rank  host             exit    wall s     cpu s\n");
+	fprintf(out, "\njob              rank  host             exit    wall s     cpu s\n");
 	for (unsigned int i = 0; i < th->nr_ranks; i++) {
 		const struct threads_rank *rank = &th->ranks[i];
 
-		printf("%-15s  %4u  %-15s  %4d  %8.2f  %8.2f\n", rank->rank.job->job->name,
-		       rank->rank.rank, rank->rank.node->name, rank->rank.result ? 1 : 0,
-		       rank->end_s - rank->begin_s, rank->cpu_s);
+		fprintf(out, "%-15s  %4u  %-15s  %4d  %8.2f  %8.2f\n", rank->rank.job->job->name,
+			rank->rank.rank, rank->rank.node->name, rank->rank.result ? 1 : 0,
+			rank->end_s - rank->begin_s, rank->cpu_s);
 		worst = rank->rank.result ? 1 : worst;
+	}
+	return worst;
+}
+
+static int tables_print(struct threads *th, FILE *out)
+{
+	struct totals totals;
+	const int worst = ranks_print(th, out);
+
+	for (unsigned int i = 0; i < th->local.nr_switches; i++) {
+		struct node *node = &th->local.switches[i].node;
+
+		fprintf(out, "\nswitch %s:\n", th->topology->node[th->topology->switches[i]].name);
+		totals_read(&totals, node);
+		totals.cpu_s = th->switches[i].cpu_s;
+		totals_print(&totals, node, out);
 	}
 	return worst;
 }
 
 static int threads_print(struct threads *th)
 {
-	struct totals totals;
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
 	int worst;
 
-	for (unsigned int i = 0; i < th->nr_jobs; i++)
+	for (unsigned int i = 0; i < th->nr_jobs; i++) {
 		local_job_print(&th->jobs[i]);
-	worst = ranks_print(th);
-	for (unsigned int i = 0; i < th->local.nr_switches; i++) {
-		struct node *node = &th->local.switches[i].node;
-
-		printf("\nswitch %s:\n", th->topology->node[th->topology->switches[i]].name);
-		totals_read(&totals, node);
-		totals.cpu_s = th->switches[i].cpu_s;
-		totals_print(&totals, node, stdout);
+		if (th->report)
+			local_job_report(&th->jobs[i], th->report);
 	}
+	worst = tables_print(th, out ? out : stdout);
+	if (out && fclose(out) == 0) {
+		fwrite(text, 1, len, stdout);
+		if (th->report)
+			report_text(th->report, "ranks and switches", text, len);
+	}
+	free(text);
 	return worst;
+}
+
+static int page_write(struct threads *th, int code)
+{
+	if (!th->report)
+		return code;
+	th->report->fabric = "one process, a thread for each rank and switch";
+	th->report->done = "From the start of its thread to the end.";
+	report_machine(th->report);
+	for (unsigned int i = 0; i < th->nr_ranks; i++) {
+		const struct threads_rank *rank = &th->ranks[i];
+		struct report_rank *to = &th->report->rank[i];
+
+		to->ran = true;
+		to->code = rank->rank.result ? 1 : 0;
+		to->done_s = rank->end_s - rank->begin_s;
+		to->cpu_s = rank->cpu_s;
+		if (rank->rank.opened)
+			report_rank_learn(to);
+	}
+	return report_write(th->report, code);
 }
 
 static void on_signal(int sig)
@@ -397,12 +444,14 @@ static void threads_abandon(struct threads *th, double timeout_s, const struct r
 	_exit(EXIT_TIMEOUT);
 }
 
-int threads_main(const struct topology *t, double timeout_s, const struct record *record)
+int threads_main(const struct topology *t, double timeout_s, const struct record *record,
+		 struct report *report)
 {
 	struct sigaction action = { .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND };
 	const struct venue before = venue;
 	struct threads th = { .lock = PTHREAD_MUTEX_INITIALIZER,
-			      .ended = PTHREAD_COND_INITIALIZER };
+			      .ended = PTHREAD_COND_INITIALIZER,
+			      .report = report && report->dir ? report : NULL };
 	int code = 125;
 
 	venue.transport = &cable_transport;
@@ -419,7 +468,7 @@ int threads_main(const struct topology *t, double timeout_s, const struct record
 			threads_abandon(&th, timeout_s, record);
 		ranks_await(&th);
 		switches_stop(&th);
-		code = threads_print(&th);
+		code = page_write(&th, threads_print(&th));
 	}
 	threads_close(&th);
 	venue = before;

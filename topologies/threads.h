@@ -8,7 +8,10 @@
 
 enum { THREADS_RANKS_MAX = 256 }; /* of all jobs together */
 
-/* The exit code.  timeout_s: 0, none. */
-int threads_main(const struct topology *t, double timeout_s, const struct record *record);
+struct report;
+
+/* The exit code.  timeout_s: 0, none.  report: NULL, or of a page that may be wanted. */
+int threads_main(const struct topology *t, double timeout_s, const struct record *record,
+		 struct report *report);
 
 #endif

@@ -35,6 +35,7 @@ struct perf_options {
 	uint32_t nr_threads;  /* 0: one rank, described by the environment */
 	uint64_t seed;
 	const char *json;    /* file name, NULL: none */
+	const char *history; /* likewise */
 	const char *timeout; /* seconds as text for the library, NULL: its own default */
 	/* Of ranks that live in virtual time, where no CPU time passes; NULL: the kernel's clocks. */
 	uint64_t (*clock)(void);
@@ -93,6 +94,34 @@ struct perf_summary {
 	bool interrupted;
 };
 
+enum { PERF_POINTS = 512 };
+
+/* A rank's counters after an operation, and what was measured then. */
+struct perf_point {
+	uint64_t at_ns, sent, again, received;
+	uint64_t rtt_ns;
+	uint32_t window;
+};
+
+/* The timed operations of one size and kind. */
+struct perf_span {
+	uint64_t count;
+	enum tally_dtype dtype;
+	enum tally_op op;
+	uint64_t nr;
+	double least_us, sum_us, most_us;
+};
+
+/* Zeroed: empty. */
+struct perf_history {
+	struct perf_point point[PERF_POINTS], last;
+	uint32_t nr_points, stride;
+	uint64_t nr_seen;
+	uint32_t chunk;
+	struct perf_span *span;
+	uint32_t nr_spans, room;
+};
+
 struct perf_rank {
 	const struct perf_options *options;
 	tally_t *comm;
@@ -110,6 +139,7 @@ struct perf_rank {
 	bool interrupted;
 	struct perf_row *rows; /* rank 0 only, for the JSON file */
 	uint32_t nr_rows;
+	struct perf_history *history; /* NULL: not wanted */
 };
 
 /* perf_options.c: 0, 1 when there is nothing left to do (-h, -V), -1 after an error was printed. */
@@ -159,7 +189,21 @@ void perf_table_foot(const struct perf_rank *rank, const struct perf_summary *su
 
 /* perf_json.c: 0, or -1 after an error was printed. */
 int perf_json_write(const struct perf_rank *rank, const struct perf_summary *summary);
-/* Before anything runs: can path be written?  -1: no, and it was said. */
-int perf_json_check(const char *path);
+/* Before anything runs: can the file of --option be written?  -1: no, and it was said. */
+int perf_json_check(const char *option, const char *path);
+/* NULL after an error was printed. */
+FILE *perf_json_open(const char *option, const char *path);
+int perf_json_close(const char *option, const char *path, FILE *file);
+
+/* perf_history.c */
+void perf_history_add(struct perf_history *history, const tally_t *comm, uint64_t at_ns);
+/* A timed operation. */
+void perf_history_time(struct perf_history *history, const struct tally_args *args, double us);
+/* Elements a second of the timed operations. */
+double perf_history_speed(const struct perf_history *history);
+void perf_history_write(const struct perf_history *history, int rank, FILE *file);
+/* The next of those written there, into an empty one: 0, or -1 if it is not all there. */
+int perf_history_read(struct perf_history *history, FILE *file);
+void perf_history_free(struct perf_history *history);
 
 #endif

@@ -60,48 +60,60 @@ static void perf_json_summary(FILE *file, const struct perf_summary *summary, bo
 		summary->interrupted ? "true" : "false");
 }
 
+static int perf_json_failed(const char *option, const char *path)
+{
+	fprintf(stderr, "tally-perf: --%s %s: %s\n", option, path,
+		errno == ENXIO ? "a pipe that nobody reads" : strerror(errno));
+	return -1;
+}
+
 /* A pipe that nobody reads is not to be waited for. */
-static FILE *perf_json_open(const char *path, int flags)
+static FILE *perf_json_open_as(const char *path, int flags)
 {
 	const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | flags, 0666);
 
 	return fd < 0 || fcntl(fd, F_SETFL, 0) != 0 ? NULL : fdopen(fd, "w");
 }
 
-static int perf_json_failed(const char *path)
+FILE *perf_json_open(const char *option, const char *path)
 {
-	fprintf(stderr, "tally-perf: --json %s: %s\n", path,
-		errno == ENXIO ? "a pipe that nobody reads" : strerror(errno));
-	return -1;
+	FILE *file = perf_json_open_as(path, O_TRUNC);
+
+	if (file == NULL)
+		perf_json_failed(option, path);
+	return file;
 }
 
-int perf_json_check(const char *path)
+int perf_json_close(const char *option, const char *path, FILE *file)
 {
-	FILE *file = perf_json_open(path, 0);
+	const int failed = ferror(file);
 
-	return file != NULL && fclose(file) == 0 ? 0 : perf_json_failed(path);
+	return fclose(file) == 0 && !failed ? 0 : perf_json_failed(option, path);
+}
+
+int perf_json_check(const char *option, const char *path)
+{
+	FILE *file = perf_json_open_as(path, 0);
+
+	return file != NULL && fclose(file) == 0 ? 0 : perf_json_failed(option, path);
 }
 
 int perf_json_write(const struct perf_rank *rank, const struct perf_summary *summary)
 {
 	const struct perf_options *options = rank->options;
-	FILE *file = perf_json_open(options->json, O_TRUNC);
-	int failed;
+	FILE *file = perf_json_open("json", options->json);
 
-	if (file != NULL) {
-		fprintf(file,
-			"{\"tool\": \"tally-perf\", \"version\": \"%s\", \"ranks\": %d, \"iters\": "
-			"%" PRIu32 ", \"warmup_iters\": %" PRIu32
-			", \"check\": %s, \"seed\": %" PRIu64 ", \"wire\": \"%s\",\n",
-			tally_version(), rank->nr_ranks, options->iters, options->warmup_iters,
-			options->check ? "true" : "false", options->seed,
-			rank->wire == TALLY_WIRE_INT16 ? "int16" : "int32");
-		perf_json_rows(file, rank);
-		perf_json_summary(file, summary, options->check);
-		fputs("}\n", file);
-		failed = ferror(file);
-		if (fclose(file) == 0 && !failed)
-			return 0;
-	}
-	return perf_json_failed(options->json);
+	if (file == NULL)
+		return -1;
+	fprintf(file,
+		"{\"tool\": \"tally-perf\", \"version\": \"%s\", \"ranks\": %d, \"iters\": "
+		"%" PRIu32 ", \"warmup_iters\": %" PRIu32 ", \"check\": %s, \"seed\": %" PRIu64
+		", \"wire\": \"%s\",\n",
+		tally_version(), rank->nr_ranks, options->iters, options->warmup_iters,
+		options->check ? "true" : "false", options->seed,
+		rank->wire == TALLY_WIRE_INT16 ? "int16" : "int32");
+	perf_json_rows(file, rank);
+	perf_json_summary(file, summary, options->check);
+	fputs("}\n", file);
+	return perf_json_close("json", options->json, file);
 }

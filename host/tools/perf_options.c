@@ -12,7 +12,7 @@
 #define PERF_BYTES_MAX (UINT64_C(1) << 40)
 #define PERF_DEFAULT_MAX (UINT64_C(16) << 20)
 
-enum { OPT_SIZES = 256, OPT_COUNTS, OPT_INPLACE, OPT_SEED, OPT_WIRE };
+enum { OPT_SIZES = 256, OPT_COUNTS, OPT_INPLACE, OPT_SEED, OPT_WIRE, OPT_HISTORY };
 
 static const struct option perf_longopts[] = {
 	{ "minbytes", required_argument, NULL, 'b' },
@@ -28,6 +28,7 @@ static const struct option perf_longopts[] = {
 	{ "op", required_argument, NULL, 'o' },
 	{ "nthreads", required_argument, NULL, 't' },
 	{ "json", required_argument, NULL, 'J' },
+	{ "history", required_argument, NULL, OPT_HISTORY },
 	{ "timeout", required_argument, NULL, 'T' },
 	{ "sizes", required_argument, NULL, OPT_SIZES },
 	{ "counts", required_argument, NULL, OPT_COUNTS },
@@ -62,6 +63,8 @@ static const char perf_usage[] =
 	"  -T, --timeout S          seconds an operation may take (as TALLY_TIMEOUT)\n"
 	"      --seed N             seed of the data (1)\n"
 	"  -J, --json FILE          write the results to FILE as JSON too (rank 0)\n"
+	"      --history FILE       write the counters after operations, and their times, of each rank\n"
+	"                           of this process to FILE\n"
 	"  -h, --help               this text\n"
 	"  -V, --version            the version\n"
 	"\n"
@@ -294,6 +297,9 @@ static int perf_take(struct perf_options *options, int opt, const char *text)
 		return perf_take_inplace(options, text);
 	case 'J':
 		options->json = text;
+		return 0;
+	case OPT_HISTORY:
+		options->history = text;
 		return 0;
 	case 'h':
 		fputs(perf_usage, stdout);

@@ -207,6 +207,10 @@ static int perf_iterate(struct perf_rank *rank, const struct perf_row *row, enum
 		return -1;
 	if (i < 0)
 		rank->totals = totals;
+	else if (rank->history != NULL)
+		perf_history_time(rank->history, &args, (double)time_ns / 1e3);
+	if (rank->history != NULL)
+		perf_history_add(rank->history, rank->comm, perf_clock(rank));
 	if (!options->check)
 		return 0;
 	rank->hash = perf_data_hash(rank->hash, dst, row->count * bytes);
@@ -359,6 +363,8 @@ int perf_run_rank(struct perf_rank *rank)
 
 	rank->rank = tally_rank(rank->comm);
 	rank->nr_ranks = tally_size(rank->comm);
+	if (rank->history != NULL)
+		perf_history_add(rank->history, rank->comm, perf_clock(rank));
 	rank->max_bytes = perf_max_bytes(options);
 	rank->src = malloc(rank->max_bytes + PERF_SHIFTS * sizeof(int32_t));
 	rank->dst = calloc(1, rank->max_bytes + 2 * PERF_GUARD_BYTES);
@@ -368,6 +374,8 @@ int perf_run_rank(struct perf_rank *rank)
 		perf_fail(rank, "no memory for the data; take a smaller --maxbytes");
 	else
 		err = perf_run_all(rank);
+	if (rank->history != NULL)
+		perf_history_add(rank->history, rank->comm, perf_clock(rank));
 	free(rank->rows);
 	free(rank->dst);
 	free(rank->src);

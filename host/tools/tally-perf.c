@@ -14,6 +14,7 @@ struct perf_thread {
 	const struct perf_options *options;
 	int rank; /* -1: as the environment says */
 	int result;
+	struct perf_history *history; /* NULL: not wanted */
 	pthread_t thread;
 };
 
@@ -82,7 +83,7 @@ static int perf_open(struct perf_rank *rank, const struct perf_thread *thread)
 static void *perf_thread_run(void *arg)
 {
 	struct perf_thread *thread = arg;
-	struct perf_rank rank = { .options = thread->options };
+	struct perf_rank rank = { .options = thread->options, .history = thread->history };
 	const char *name = getenv("TALLY_RANK");
 	const char *text;
 	int err = perf_open(&rank, thread);
@@ -105,14 +106,61 @@ static void *perf_thread_run(void *arg)
 	return NULL;
 }
 
+/* Histories of nr ranks from this one on: 0, or -1 after an error was printed. */
+static int perf_history_save(const struct perf_options *options, int first,
+			     struct perf_history *history, uint32_t nr)
+{
+	FILE *file = history != NULL ? perf_json_open("history", options->history) : NULL;
+	uint32_t i;
+
+	for (i = 0; history != NULL && i < nr; i++) {
+		if (file != NULL)
+			perf_history_write(&history[i], first + (int)i, file);
+		perf_history_free(&history[i]);
+	}
+	free(history);
+	if (history == NULL)
+		return 0;
+	return file != NULL ? perf_json_close("history", options->history, file) : -1;
+}
+
+static int perf_history_make(const struct perf_options *options, uint32_t nr,
+			     struct perf_history **history)
+{
+	if (options->history == NULL)
+		return 0;
+	*history = calloc(nr, sizeof(**history));
+	if (*history != NULL)
+		return 0;
+	fputs("tally-perf: no memory for --history\n", stderr);
+	return -1;
+}
+
+static int perf_run_self(const struct perf_options *options)
+{
+	struct perf_thread self = { .options = options, .rank = -1 };
+	const char *name = getenv("TALLY_RANK");
+
+	if (perf_history_make(options, 1, &self.history) != 0)
+		return -1;
+	perf_thread_run(&self);
+	if (perf_history_save(options, name != NULL ? atoi(name) : 0, self.history, 1) != 0)
+		self.result = -1;
+	return self.result;
+}
+
 static int perf_run_threads(const struct perf_options *options)
 {
 	struct perf_thread threads[PERF_THREADS_MAX];
+	struct perf_history *history = NULL;
 	uint32_t i;
 	int result = 0, err;
 
+	if (perf_history_make(options, options->nr_threads, &history) != 0)
+		return -1;
 	for (i = 0; i < options->nr_threads; i++) {
 		threads[i] = (struct perf_thread){ .options = options, .rank = (int)i };
+		threads[i].history = history != NULL ? &history[i] : NULL;
 		err = pthread_create(&threads[i].thread, NULL, perf_thread_run, &threads[i]);
 		if (err == 0)
 			continue;
@@ -126,29 +174,29 @@ static int perf_run_threads(const struct perf_options *options)
 		if (threads[i].result != 0)
 			result = -1;
 	}
+	if (perf_history_save(options, 0, history, options->nr_threads) != 0)
+		result = -1;
 	return result;
 }
 
 int main(int argc, char **argv)
 {
 	static struct perf_options options;
-	struct perf_thread self = { .options = &options, .rank = -1 };
-	int err = perf_options_parse(&options, argc, argv);
+	int err = perf_options_parse(&options, argc, argv), result = 0;
 
 	signal(SIGXFSZ, SIG_IGN); /* a file beyond `ulimit -f` is as one on a full disk */
 	if (err < 0)
 		return 2;
-	if (err == 0 && options.json != NULL && perf_json_check(options.json) != 0)
+	if (err == 0 && options.json != NULL && perf_json_check("json", options.json) != 0)
 		return 1;
-	if (err > 0)
-		self.result = 0; /* it was asked for words, which are printed */
-	else if (options.nr_threads > 0)
-		self.result = perf_run_threads(&options);
-	else
-		perf_thread_run(&self);
+	if (err == 0 && options.history != NULL && perf_json_check("history", options.history) != 0)
+		return 1;
+	if (err == 0) /* else it was asked for words, which are printed */
+		result = options.nr_threads > 0 ? perf_run_threads(&options)
+						: perf_run_self(&options);
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		fprintf(stderr, "tally-perf: standard output could not be written\n");
 		return 1;
 	}
-	return self.result == 0 ? 0 : 1;
+	return result == 0 ? 0 : 1;
 }

@@ -147,6 +147,25 @@ case_workers()
 	printed lossy.err 'scale-1024.yaml:[0-9]+: a ring and a parameter server are simulated without loss'
 }
 
+# One run for each value: the faster the links the sooner it is done; what is wrong is refused by name.
+case_sweep()
+{
+	local file=$top/topologies/two-level-2x2.yaml
+
+	spawn rate "$fabric" sim "$file" --sweep rate=10G,100G,400G
+	ends rate 0
+	awk '!/^#/ { names = names $1 " "; ok += (!last || $2 < last) && $4 == 0 && $5 > $2 && $6 > 1 && $7 <= 100
+			last = $2 }
+		END { exit !(names == "10G 100G 400G " && ok == 3) }' "$dir/rate.out" ||
+		fail "$(tr '\n' ';' <"$dir/rate.out")"
+	spawn bad "$fabric" sim "$file" --sweep rate=10G,fast
+	ends bad 2
+	printed bad.err "^tally-fabric: --sweep rate: expected bits a second such as 10G,100G,400G, not 'fast'$"
+	spawn two "$fabric" sim "$file" --sweep rate=10G --workers 2
+	ends two 2
+	printed two.err '^tally-fabric: --sweep and --workers: give one list of values$'
+}
+
 # What a timeline has, and a job that begins later; both fabrics begin it then.
 case_times()
 {
@@ -165,7 +184,7 @@ case_times()
 		fail "the job did not wait: $(grep ' s running' "$dir/inproc.out")"
 	spawn both "$fabric" sim "$file" --timeline 50ms --seeds 1..2
 	ends both 2
-	printed both.err '^tally-fabric: --seeds, --workers \(or --compare\) and --timeline: give one of them$'
+	printed both.err '^tally-fabric: --seeds, --sweep \(or --workers, --compare\) and --timeline: give one of them$'
 	spawn stop "$fabric" sim <(sed 's/start: 300ms/stop: 300ms/' "$file")
 	ends stop 2
 }
@@ -225,5 +244,5 @@ case_interrupted()
 	! grep -q '^ *61440 ' "$dir/threads.out" "$dir/sim.out" || fail "they went on to the last row"
 }
 
-run_cases 2 one-switch tree lossy two-jobs repeats seeds links workers times refused ends interrupted
+run_cases 2 one-switch tree lossy two-jobs repeats seeds links workers sweep times refused ends interrupted
 exit "$not_ok"

@@ -191,7 +191,7 @@ case_virtual()
 	cmp -s "$dir/sim.out" "$dir/plain.out" || fail "a run that is recorded is another one"
 	spawn many "$fabric" sim "$dir/tree.yaml" --seeds 1..2 --pcap "$dir/many"
 	ends many 2
-	printed many.err '^tally-fabric: --pcap and --record are of one run: give none of --seeds, --workers, --compare$'
+	printed many.err '^tally-fabric: --pcap, --record and --report are of one run: give none of --seeds, --sweep, --workers, --compare$'
 }
 
 case_threads()

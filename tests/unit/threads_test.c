@@ -25,7 +25,7 @@ static char *run(const char *text, bool sim)
 	int code;
 
 	capture_begin(&out, 1);
-	code = sim ? sim_main(t, &options) : threads_main(t, 300, &none);
+	code = sim ? sim_main(t, &options) : threads_main(t, 300, &none, NULL);
 	printed = capture_end(&out);
 	if (code)
 		fail_msg("code %d: %s", code, printed);
