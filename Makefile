@@ -174,6 +174,14 @@ $(B)/kernels/cuda/quant.fatbin: kernels/cuda/quant_cuda.cu $(CUDA_SRC) Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)$(NVCC) $(NVCCFLAGS) $(CUDA_CODE) \
 	    $$($(NVCC) --help | grep -q compress-mode && echo --compress-mode=size) -fatbin $< -o $@
+# What the kernels were made with last: something else, or nothing, makes them anew.
+FATBIN_AS  := $(strip $(NVCC) $(CUDA_CODE))
+ifneq ($(FATBIN_AS),$(shell cat $(B)/kernels/cuda/made-with 2>/dev/null))
+.PHONY: $(B)/kernels/cuda/made-with
+endif
+$(B)/kernels/cuda/made-with:
+	$(Q)mkdir -p $(@D) && echo '$(FATBIN_AS)' >$@
+$(B)/kernels/cuda/quant.fatbin $(B)/kernels/cuda/quant_fatbin.o: $(B)/kernels/cuda/made-with
 ifneq ($(FATBIN),)
 $(B)/kernels/cuda/quant_fatbin.o: EXTRA := -DQUANT_FATBIN_FILE='"$(FATBIN)"'
 $(B)/kernels/cuda/quant_fatbin.o: $(FATBIN)
@@ -330,7 +338,7 @@ RUN_SECOND := $(if $(PYTHON),explore:tests/second/second.py,\
               'skip:second implementation:python3 is missing (Debian package python3)')
 RUN_CUDA  := $(if $(filter %/emulate,$(CUDA_TESTS)),$(B:%=explore:%/tests/cuda/emulate),\
              'skip:emulator of the CUDA kernels:$(CXX) is missing (Debian package g++)') \
-             $(if $(filter release,$(MODE)),'proof:tests/cuda/ptx.sh $(B)')
+             $(if $(filter release,$(MODE)),'proof:tests/cuda/ptx.sh $(B)' proof:tests/cuda/embed.sh)
 # They build what they need themselves, the same in every mode.
 RUN_PROOF := $(if $(filter release,$(MODE)),proof:tests/proof/check.sh \
              $(if $(PYTHON),'proof:tests/mutants/run.py --sample',\

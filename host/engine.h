@@ -131,7 +131,7 @@ unsigned engine_exchange(struct engine *engine);
 
 /* engine_gpu.c: the same for tensors wherever they lie */
 
-/* Before coll_start() has numbered the operation, and after: i < 0, it has not. */
+/* Before coll_start() has numbered the operation, and after: i < 0, it has not.  TALLY_DEVICE ends the epoch. */
 int engine_gpu_begin(struct engine *engine, struct engine_op *op, const struct coll_args *args);
 void engine_gpu_attach(struct engine *engine, const struct engine_op *op, int i);
 /* Whether anything moved; may fail the epoch. */

@@ -43,6 +43,16 @@ void engine_agreed(struct engine *engine, const struct coll_chunk *chunk)
 
 /* --- Operations ----------------------------------------------------------------------------------- */
 
+/* The other ranks wait for what this one cannot do any more, whether it has posted its part or not. */
+static void engine_gpu_fail(struct engine *engine, const struct gpu_error *error)
+{
+	snprintf(engine->text, ENGINE_TEXT,
+		 "%s; every rank calls tally_rejoin() and goes on from a step they agree on",
+		 error->text);
+	session_abort(&engine->session, WIRE_CAUSE_DEVICE, engine->now_ns);
+	engine_fail(engine, TALLY_DEVICE);
+}
+
 int engine_gpu_begin(struct engine *engine, struct engine_op *op, const struct coll_args *args)
 {
 	const struct gpu_args what = {
@@ -63,6 +73,11 @@ int engine_gpu_begin(struct engine *engine, struct engine_op *op, const struct c
 	if (op->barrier || !op->count)
 		return TALLY_OK;
 	rc = gpu_begin(&engine->gpu, &what, &error);
+	if (rc == TALLY_DEVICE) {
+		engine_gpu_fail(engine, &error);
+		engine_farewell(engine);
+		return rc;
+	}
 	if (rc < 0) {
 		snprintf(engine->text, ENGINE_TEXT, "%s", error.text);
 		return rc;
@@ -100,11 +115,7 @@ unsigned engine_gpu_progress(struct engine *engine)
 		return 0;
 	moved = gpu_progress(engine->gpu, &error);
 	if (moved < 0) {
-		snprintf(engine->text, ENGINE_TEXT,
-			 "%s; every rank calls tally_rejoin() and goes on from a step they agree on",
-			 error.text);
-		session_abort(&engine->session, WIRE_CAUSE_ABORTED, engine->now_ns);
-		engine_fail(engine, moved);
+		engine_gpu_fail(engine, &error);
 		return 0;
 	}
 	/* What the program itself is late with is no stall. */

@@ -360,6 +360,10 @@ static int failure_cause(const struct failure *failure, const struct wire_status
 			failure, TALLY_PROTOCOL,
 			"%s found that a sum was corrupted on the way (its CLOSE chunk did not verify)%s",
 			a, FAILURE_REJOIN);
+	case WIRE_CAUSE_DEVICE:
+		return failure_say(failure, TALLY_PEER,
+				   "%s: its GPU failed: the words of its own error say how%s", a,
+				   FAILURE_REJOIN);
 	case WIRE_CAUSE_NONE:
 	case WIRE_CAUSE_PROTOCOL:
 	case WIRE_CAUSE_PARAMETERS:

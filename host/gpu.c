@@ -56,35 +56,30 @@ static bool gpu_readable(const struct gpu_args *args)
 	return true;
 }
 
-static int gpu_absent(const struct gpu_args *args, struct gpu_error *error)
-{
-	if (!args->stream && gpu_readable(args))
-		return 0;
-	error->status = args->stream ? TALLY_UNSUPPORTED : TALLY_DEVICE;
-	snprintf(
-		error->text, sizeof(error->text),
-		args->stream
-			? "a stream is given, but no CUDA driver is at work in this process (libcuda.so.1, or "
-			  "what TALLY_LIBCUDA names): pass NULL for host memory"
-			: "src or dst is not memory that the CPU can read, and no CUDA driver is at work in "
-			  "this process (libcuda.so.1, or what TALLY_LIBCUDA names): pass host memory, or "
-			  "load the driver first");
-	return error->status;
-}
-
-/* The driver does not answer: host memory does not need it. */
-static int gpu_mute(const struct gpu_driver *driver, const struct gpu_args *args, int code,
-		    struct gpu_error *error)
+/*
+ * No driver is there to ask, or it does not answer; why: what it says, "": nothing.  Host memory needs none, and what
+ * the CPU can read is taken for that.
+ */
+static int gpu_mute(const struct gpu_args *args, const char *why, struct gpu_error *error)
 {
 	static atomic_flag told = ATOMIC_FLAG_INIT;
+	char text[160];
 
-	gpu_driver_fail(driver, "cuPointerGetAttributes", code, error);
-	if (args->stream || !gpu_readable(args))
-		return error->status;
-	if (!atomic_flag_test_and_set(&told))
-		log_print(TALLY_LOG_INFO, "%s: what the CPU can read is taken for host memory",
-			  error->text);
-	return 0;
+	if (!args->stream && gpu_readable(args)) {
+		if (why[0] && !atomic_flag_test_and_set(&told))
+			log_print(TALLY_LOG_INFO,
+				  "%s: what the CPU can read is taken for host memory", why);
+		return 0;
+	}
+	snprintf(text, sizeof(text), "%.159s", why); /* which may be *error's own */
+	error->status = args->stream && !why[0] ? TALLY_UNSUPPORTED : TALLY_DEVICE;
+	snprintf(error->text, sizeof(error->text),
+		 "%s, and no CUDA driver is at work in this process%s%s: pass host memory%s, or initialise "
+		 "the driver first (libcuda.so.1, or what TALLY_LIBCUDA names)",
+		 args->stream ? "a stream is given"
+			      : "src or dst is not memory that the CPU can read",
+		 why[0] ? ", " : "", text, args->stream ? " and no stream" : "");
+	return error->status;
 }
 
 static int gpu_sides(const struct gpu_side sides[2], const struct gpu_args *args,
@@ -123,16 +118,17 @@ static int gpu_locate(struct gpu_side sides[2], const struct gpu_args *args,
 	const struct gpu_driver *driver = gpu_driver_find(args->libcuda, error);
 
 	if (!driver)
-		return error->status < 0 ? error->status : gpu_absent(args, error);
+		return error->status == TALLY_INVALID ? error->status
+						      : gpu_mute(args, error->text, error);
 	*out = driver;
 	for (unsigned i = 0; i < 2; i++) {
 		const int code =
 			gpu_driver_locate(driver, sides[i].at, &sides[i].place, &sides[i].device);
 
-		if (code == CUDA_ERROR_NOT_INITIALIZED || code == CUDA_ERROR_DEINITIALIZED)
-			return gpu_absent(args, error);
-		if (code != CUDA_SUCCESS)
-			return gpu_mute(driver, args, code, error);
+		if (code == CUDA_SUCCESS)
+			continue;
+		gpu_driver_fail(driver, "cuPointerGetAttributes", code, error);
+		return gpu_mute(args, error->text, error);
 	}
 	return gpu_sides(sides, args, error);
 }

@@ -104,9 +104,17 @@ static void device_give_back(struct gpu_device *device)
 
 void gpu_device_close(struct gpu_device *device)
 {
+	const struct gpu_driver *driver = device->driver;
+	int code;
+
 	if (!device->retained)
 		return;
-	if (gpu_device_enter(device) == TALLY_OK || gpu_device_enter(device) == TALLY_OK)
+	code = driver->cuCtxPushCurrent(device->context);
+	if (code != CUDA_SUCCESS)
+		code = driver->cuCtxPushCurrent(device->context);
+	device->entered = code == CUDA_SUCCESS;
+	/* Where it cannot be entered, it is mostly the caller's current one; and streams and events know theirs. */
+	if (code != CUDA_ERROR_CONTEXT_IS_DESTROYED && code != CUDA_ERROR_DEINITIALIZED)
 		device_give_back(device);
 	gpu_device_leave(device);
 	DEVICE_UNDO(device, cuDevicePrimaryCtxRelease, device->ordinal);

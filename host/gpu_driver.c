@@ -19,8 +19,10 @@
 static struct {
 	pthread_mutex_t lock;
 	bool ready;
-	char name[256];		 /* that serves, or was looked for last */
-	unsigned long long adds; /* libraries that had been loaded when there was none */
+	char name[256]; /* that serves, or was looked for last */
+	unsigned long long
+		adds;	      /* libraries that had been loaded when it was found to be of no use */
+	struct gpu_error why; /* TALLY_OK: there was none */
 	struct gpu_driver driver;
 } loader = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -95,16 +97,19 @@ static void driver_find(const char *library, struct gpu_error *error)
 			 library, loader.name);
 		return;
 	}
-	/* Nothing has been loaded since there was no driver: that is cheaper to ask. */
+	/* Nothing has been loaded since there was none of use: that is cheaper to ask. */
 	dl_iterate_phdr(driver_adds, &adds);
-	if (adds && adds == loader.adds && !strcmp(library, loader.name))
+	if (adds && adds == loader.adds && !strcmp(library, loader.name)) {
+		*error = loader.why;
 		return;
+	}
 	if (driver_present(DRIVER_LIBRARY) || (named && driver_present(library)))
 		driver_load(named ? library : DRIVER_LIBRARY, error);
-	else
-		loader.adds = adds;
-	if (!loader.ready)
-		snprintf(loader.name, sizeof(loader.name), "%s", library);
+	if (loader.ready)
+		return;
+	snprintf(loader.name, sizeof(loader.name), "%s", library);
+	loader.adds = adds;
+	loader.why = *error;
 }
 
 const struct gpu_driver *gpu_driver_find(const char *library, struct gpu_error *error)

@@ -24,6 +24,7 @@ enum {
 	CUDA_ERROR_NOT_INITIALIZED = 3, /* nobody has called cuInit(); or the parent process had */
 	CUDA_ERROR_DEINITIALIZED = 4,	/* the process is about to exit */
 	CUDA_ERROR_NOT_READY = 600,
+	CUDA_ERROR_CONTEXT_IS_DESTROYED = 709, /* and all that was in it */
 	CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
 	CU_POINTER_ATTRIBUTE_IS_MANAGED = 8,
 	CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,

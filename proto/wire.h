@@ -229,7 +229,8 @@ enum wire_state {
 	X(VERSION, 11, "another protocol version")                                                 \
 	X(GONE, 12, "a rank's process is gone")                                                    \
 	X(CORRUPTED, 13, "a sum was corrupted on the way")                                         \
-	X(SILENT, 14, "silent for long, and its slots were wanted")
+	X(SILENT, 14, "silent for long, and its slots were wanted")                                \
+	X(DEVICE, 15, "a rank's GPU failed")
 
 enum wire_cause {
 #define X(name, value, text) WIRE_CAUSE_##name = (value),

@@ -32,6 +32,7 @@ local causes = {
 	"the switch lost state", "rounds used up", "reset by the operator", "ranks disagree on the job",
 	"the rank is taken", "no slots are free", "another protocol version", "a rank's process is gone",
 	"a sum was corrupted on the way", "silent for long, and its slots were wanted",
+	"a rank's GPU failed",
 }
 local job_fields = { [0] = "none", "world", "chunk", "flags", "rank", "slots", "ranges" }
 local collectives = { "all-reduce", "barrier" }

@@ -47,7 +47,7 @@ typedef struct tally_config tally_config_t;   /* options, before tally_open() */
 	X(UNSUPPORTED, -3, "not supported by this build, transport or switch")                     \
 	X(BUSY, -4, "too many operations outstanding, or the communicator is in use by a thread")  \
 	X(TIMEOUT, -5, "peers or the switch did not answer in time")                               \
-	X(PEER, -6, "a rank died, restarted or was replaced")                                      \
+	X(PEER, -6, "a rank died, restarted, was replaced, or its GPU failed")                     \
 	X(MISMATCH, -7, "ranks disagree on the operation or the job")                              \
 	X(OVERFLOW, -8, "a saturating integer sum did not fit")                                    \
 	X(PROTOCOL, -9, "another protocol version, lost state, or a sum that was corrupted")       \
@@ -111,8 +111,10 @@ struct tally_args {
 };
 
 /*
- * Posts an all-reduce; never blocks.  Sums of floats are block-scaled fixed-point (numerics: docs/numerics.md),
+ * Posts an all-reduce; waits for no rank and no GPU.  Sums of floats are block-scaled fixed-point (numerics: docs/numerics.md),
  * rounded once; int32 sums wrap unless they are to saturate.  *req is the caller's until tally_release().  TALLY_BUSY: 32 operations are outstanding.
+ * INVALID, UNSUPPORTED, NOMEM, BUSY: nothing was posted, nobody is told, and the other ranks wait until this one posts.
+ * DEVICE ends the epoch: the other ranks' operations fail with PEER and this rank's number.
  */
 TALLY_API int tally_allreduce(tally_t *comm, const struct tally_args *args, tally_request_t **req);
 TALLY_API int tally_barrier(tally_t *comm, tally_request_t **req);

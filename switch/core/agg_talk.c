@@ -131,6 +131,7 @@ static void end_cause_switch(const struct job *job, const struct wire_status *bo
 	case WIRE_CAUSE_GONE:
 	case WIRE_CAUSE_CORRUPTED:
 	case WIRE_CAUSE_SILENT:
+	case WIRE_CAUSE_DEVICE:
 		why->cause = body->cause;
 		break;
 	case WIRE_CAUSE_NONE:
@@ -160,8 +161,8 @@ static void end_cause(const struct agg_in *in, const struct job *job,
 		end_cause_switch(job, body, why);
 		return;
 	}
-	if (body->cause == WIRE_CAUSE_CORRUPTED)
-		why->cause = WIRE_CAUSE_CORRUPTED;
+	if (body->cause == WIRE_CAUSE_CORRUPTED || body->cause == WIRE_CAUSE_DEVICE)
+		why->cause = body->cause;
 	if (body->cause != WIRE_CAUSE_MISMATCH)
 		return;
 	why->cause = WIRE_CAUSE_MISMATCH;

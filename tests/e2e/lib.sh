@@ -226,10 +226,12 @@ all_end()
 
 require()
 {
-	local program
+	local program how
 
 	for program; do
-		[ -x "$build/$program" ] || skip_all "$program is not built"
+		how="\`make\` builds it, where what it needs is there"
+		[[ $program != tests/* ]] || how="\`make tests\` builds it"
+		[ -x "$build/$program" ] || skip_all "$program is not built: $how"
 	done
 }
 

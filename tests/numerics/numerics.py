@@ -9,6 +9,7 @@ float32 of one rank after the other: the tables of gradients from elsewhere.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -100,10 +101,12 @@ CURVES = [("int32", "int32", "#0060c0", 1), ("int16", "int16", "#c00000", 1),
 def plot(rows):
     """Relative L2 error of float32 sums over n, a panel for each set."""
     names = list(dict.fromkeys(name for name, _ in rows))
+    ticks = sorted({n for _, n in rows})
     script = ["set terminal svg size 900,600 font 'sans,11' noenhanced",
               "set output '%s'" % PLOT, "set multiplot layout 2,%d" % ((len(names) + 1) // 2),
               "set logscale x 2", "set logscale y 10", "set format y '%.0e'", "set mytics 1",
-              "set yrange [1e-8:1e-1]", "set xtics (2,4,8,16,32,64)", "set grid ytics",
+              "set yrange [1e-8:1e-1]", "set xrange [2:64.01]", "set grid ytics",
+              "set xtics (%s)" % ",".join(map(str, ticks)),
               "set xlabel 'ranks'"]
     for at, name in enumerate(names):
         script.append("$d%d << EOD" % at)
@@ -118,6 +121,11 @@ def plot(rows):
                                        % (at, c + 2, colour, dash, title)
                                        for c, (_, title, colour, dash) in enumerate(CURVES))]
     subprocess.run(["gnuplot"], input="\n".join(script) + "\n", text=True, check=True)
+    with open(PLOT, encoding="utf-8") as file:
+        drawn = file.read()
+    for n in ticks:
+        if len(re.findall(">\\s*%d</" % n, drawn)) != len(names):
+            sys.exit("%s: not every panel has the label %d" % (PLOT, n))
 
 
 def main(args):

@@ -5,7 +5,8 @@
 usage: vectors.py [--write] [FILE]
 
 Compares each result that the table states with the one computed here, and prints a line for each;
-with --write the table gets the computed ones instead. None of the product's code is used.
+with --write the table gets the computed ones instead. None of the product's code is used. So it does
+with what section 2 says of another scale.
 """
 
 import os
@@ -289,6 +290,29 @@ def compute(vector):
     return "hash %016x" % digest
 
 
+def other_scale(rounded):
+    """n up to 1024 for which n times the largest float32 below 1, scaled by INT32_MAX / n, overflow."""
+    most, x = (1 << 31) - 1, 1 - power(-24)
+
+    def product(n):
+        exact = x * decode(encode(Fraction(most, n), "f32"), "f32")
+        return decode(encode(exact, "f32"), "f32") if rounded else exact
+
+    return [n for n in range(1, 1025) if n * round(product(n)) > most]
+
+
+def other_scale_check(text):
+    """Section 2: how many there are, with the product rounded and exact, and the first."""
+    stated = re.search(r"overflow int32 for (\d+) of the n up to 1024 \((\d+) if the product is "
+                       r"exact\), the first being (\d+)", " ".join(text.split()))
+    seen = [other_scale(True), other_scale(False)]
+    computed = [len(seen[0]), len(seen[1]), min(seen[0] + seen[1])]
+    stated = [int(word) for word in stated.groups()] if stated else None
+    print("%s another scale overflows: stated %s, computed %s"
+          % ("ok" if stated == computed else "not ok", stated, computed))
+    return stated == computed
+
+
 def split(line):
     return [cell.strip().strip("`") for cell in line.strip().strip("|").split("|")]
 
@@ -323,7 +347,8 @@ def main(args):
             file.write("\n".join(lines))
         print("%d vectors, %d results changed" % (count, bad))
         return 0
-    print("%d vectors computed in exact fractions, %d differ from the table" % (count, bad))
+    bad += not other_scale_check("\n".join(lines))
+    print("%d vectors computed in exact fractions, %d results differ from the text" % (count, bad))
     return 0 if count and not bad else 1
 
 

@@ -8,7 +8,7 @@ ADD32, ADD32SAT, ADD16, MAX32, MAX8 = range(1, 6)
 EMPTY, PARTIAL, SATURATED, RESERVED = 0x10, 0x20, 0x40, 0x80
 UNKNOWN, FORMING, RUNNING, REFUSED = range(1, 5)
 (RESTARTED, MISMATCH, ABORTED, LEFT, PROTOCOL, ROUNDS, RESET, PARAMETERS, DUPLICATE_RANK,
- NO_SLOTS, VERSION, GONE, CORRUPTED, SILENT) = range(1, 15)
+ NO_SLOTS, VERSION, GONE, CORRUPTED, SILENT, DEVICE) = range(1, 16)
 CHUNK_FIXED, CHECK = 1, 2
 
 VERSION_NR = 1
@@ -238,5 +238,5 @@ def check_join(join, sealed):
 
 def check_end(body):
     p_fits = body.p == 0 or body.p % P_UNIT == 0 and P_MIN <= body.p <= P_MAX
-    if body.state > REFUSED or body.cause > SILENT or body.field > 6 or not p_fits:
+    if body.state > REFUSED or body.cause > DEVICE or body.field > 6 or not p_fits:
         raise Drop("bad_field")

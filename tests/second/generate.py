@@ -5,7 +5,7 @@ import codec
 
 IP = 0x0a000001
 START_WALL = 1_700_000_000_000
-CAUSES = (codec.ABORTED, codec.MISMATCH, codec.GONE, codec.CORRUPTED, 0)
+CAUSES = (codec.ABORTED, codec.MISMATCH, codec.GONE, codec.CORRUPTED, codec.DEVICE, 0)
 
 
 def is_of_a_switch(packet):

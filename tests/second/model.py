@@ -605,7 +605,7 @@ class Switch:
         if body.state == codec.UNKNOWN and job.left >> head.wid & 1:
             return "end"
         if job.running and head.epoch == job.epoch:
-            if body.cause == codec.CORRUPTED:
+            if body.cause in (codec.CORRUPTED, codec.DEVICE):
                 self.end_epoch(job, body.cause, head.wid)
             elif body.cause == codec.MISMATCH:
                 other = body.b if body.b < job.world else NOBODY

@@ -470,6 +470,7 @@ static bool blame_is_right(const struct world *w, const struct sim_job *job,
 	case WIRE_CAUSE_NO_SLOTS:
 	case WIRE_CAUSE_VERSION:
 	case WIRE_CAUSE_SILENT: /* nobody waits that long */
+	case WIRE_CAUSE_DEVICE: /* nobody has one */
 		break;
 	}
 	return false;

@@ -287,21 +287,32 @@ static void agg_end__only_by_a_rank_and_in_time(void **state)
 	rig_close(&rig);
 }
 
-/* A rank found it out by the CLOSE chunk: the others are to know. */
-static void agg_end__a_sum_was_corrupted(void **state)
+static void end_with(uint8_t cause, const char *told)
 {
-	uint8_t body[WIRE_BODY] = { [WIRE_STATUS_CAUSE] = WIRE_CAUSE_CORRUPTED };
+	uint8_t body[WIRE_BODY] = { [WIRE_STATUS_CAUSE] = cause };
 	struct rig rig;
 	struct wire_msg msg;
 
-	(void)state;
 	rig_open(&rig, NULL);
 	rig_form(&rig, 2);
 	rig_wait(&rig, 2);
 	msg = rig_msg(&rig, WIRE_END, 1, WIRE_BODY);
 	msg.payload = body;
-	assert_non_null(strstr(rig_send_msg(&rig, &msg), "wid 0 inc 100 cause 13 a 1"));
+	assert_non_null(strstr(rig_send_msg(&rig, &msg), told));
 	rig_close(&rig);
+}
+
+/* A rank found it out by the CLOSE chunk: the others are to know. */
+static void agg_end__a_sum_was_corrupted(void **state)
+{
+	(void)state;
+	end_with(WIRE_CAUSE_CORRUPTED, "wid 0 inc 100 cause 13 a 1");
+}
+
+static void agg_end__a_gpu_failed(void **state)
+{
+	(void)state;
+	end_with(WIRE_CAUSE_DEVICE, "wid 0 inc 100 cause 15 a 1");
 }
 
 /* A switch below that has forgotten the job because all its ranks left. */
@@ -480,6 +491,7 @@ int main(void)
 		cmocka_unit_test(agg_end__causes_a_rank_can_judge),
 		cmocka_unit_test(agg_end__only_by_a_rank_and_in_time),
 		cmocka_unit_test(agg_end__a_sum_was_corrupted),
+		cmocka_unit_test(agg_end__a_gpu_failed),
 		cmocka_unit_test(agg_end__by_who_has_left_and_knows_no_job),
 		cmocka_unit_test(agg_end__of_another_epoch_changes_nothing),
 		cmocka_unit_test(agg_version__another_protocol_is_named_to_joiners),

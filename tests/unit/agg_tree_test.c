@@ -153,6 +153,7 @@ static void agg_tree__a_switch_speaks_for_its_ranks(void **state)
 		{ WIRE_CAUSE_MISMATCH, WIRE_CAUSE_MISMATCH },
 		{ WIRE_CAUSE_LEFT, WIRE_CAUSE_LEFT },
 		{ WIRE_CAUSE_GONE, WIRE_CAUSE_GONE },
+		{ WIRE_CAUSE_DEVICE, WIRE_CAUSE_DEVICE },
 		{ WIRE_CAUSE_NO_SLOTS, WIRE_CAUSE_ABORTED },
 	};
 	struct wire_status body = { .wid_a = 11, .wid_b = 99 };

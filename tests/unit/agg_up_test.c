@@ -268,7 +268,7 @@ static void agg_up__mismatch_is_told_until_the_epoch_is_over(void **state)
 
 static void agg_up__end_from_below_goes_up(void **state)
 {
-	const struct wire_status body = { .cause = WIRE_CAUSE_ABORTED };
+	struct wire_status body = { .cause = WIRE_CAUSE_ABORTED };
 	struct flow flow = rig_flow(6);
 	struct wire_msg msg;
 	struct rig rig;
@@ -279,6 +279,11 @@ static void agg_up__end_from_below_goes_up(void **state)
 	msg = rig_msg(&rig, WIRE_END, 6, 0);
 	text = rig_send(&rig, &flow, (uint32_t)wire_status_build(rig.buf, &msg, &body, WIRE_BODY));
 	has(text, "end | UP END job 7 epoch 2000 wid 4 cause 3 a 6 | STATUS RUNNING epoch 2000");
+	rig_close(&rig);
+	leaf_form(&rig);
+	body.cause = WIRE_CAUSE_DEVICE;
+	text = rig_send(&rig, &flow, (uint32_t)wire_status_build(rig.buf, &msg, &body, WIRE_BODY));
+	has(text, "end | UP END job 7 epoch 2000 wid 4 cause 15 a 6 | STATUS RUNNING epoch 2000");
 	rig_close(&rig);
 }
 

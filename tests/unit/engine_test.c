@@ -373,6 +373,7 @@ static void failure_over__every_cause(void **state)
 		{ WIRE_CAUSE_NONE, TALLY_PEER, "formed anew without this one" },
 		{ WIRE_CAUSE_CORRUPTED, TALLY_PROTOCOL,
 		  "rank 2 of 4 found that a sum was corrupted on the way" },
+		{ WIRE_CAUSE_DEVICE, TALLY_PEER, "rank 2 of 4: its GPU failed: " },
 		{ WIRE_CAUSE_SILENT, TALLY_PEER,
 		  "nothing was heard of rank 2 of 4, nor of any other rank of job sums, for 15 minutes" },
 		{ WIRE_CAUSE_MISMATCH, TALLY_MISMATCH, "rank 2 sent something else than rank 3" },

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -12,6 +13,7 @@
 
 #include "host/include/tally.h"
 #include "host/gpu.h"
+#include "host/log.h"
 #include "tests/unit/gpu_rig.h"
 
 enum { PAGE = 4096 };
@@ -31,12 +33,15 @@ static void find__nothing_where_nothing_is_loaded(void **state)
 	assert_int_equal(error.status, TALLY_OK);
 }
 
+static const char *library;
+
 static int begin(const void *src, void *dst, void *stream)
 {
 	const struct quantizer_tensor tensor = {
 		.src = src, .dst = dst, .dtype = WIRE_F32, .op = WIRE_SUM
 	};
-	const struct gpu_args args = { .tensor = &tensor,
+	const struct gpu_args args = { .libcuda = library,
+				       .tensor = &tensor,
 				       .count = 4,
 				       .stream = stream,
 				       .form = COLL_FLOAT,
@@ -76,6 +81,51 @@ static void find__a_library_that_is_no_driver(void **state)
 	assert_int_equal(error.status, TALLY_DEVICE);
 	assert_string_equal(error.text,
 			    "libc.so.6 has no cuGetErrorName: install a driver of CUDA 12 or later");
+	/* Now from memory. */
+	memset(&error, 0, sizeof(error));
+	assert_null(gpu_driver_find("libc.so.6", &error));
+	assert_int_equal(error.status, TALLY_DEVICE);
+	assert_non_null(strstr(error.text, "cuGetErrorName"));
+}
+
+static char noted[512];
+static unsigned nr_noted;
+
+static void note(void *ctx, int level, const char *text)
+{
+	(void)ctx;
+	assert_int_equal(level, TALLY_LOG_INFO);
+	snprintf(noted, sizeof(noted), "%s", text);
+	nr_noted++;
+}
+
+/* Host memory goes on without it, and that is said once; nothing else does. */
+static void begin__with_a_library_that_is_no_driver(void **state)
+{
+	float host[4] = { 1, 2, 3, 4 };
+	void *hidden = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	assert_true(hidden != MAP_FAILED);
+	library = "libc.so.6";
+	assert_int_equal(log_setup(TALLY_LOG_INFO, NULL), 0);
+	tally_set_log(note, NULL);
+	assert_int_equal(begin(host, host, NULL), 0);
+	assert_int_equal(begin(host + 1, host, NULL), 0);
+	tally_set_log(NULL, NULL);
+	assert_int_equal(log_setup(TALLY_LOG_WARN, NULL), 0);
+	assert_int_equal(nr_noted, 1);
+	assert_string_equal(
+		noted,
+		"libc.so.6 has no cuGetErrorName: install a driver of CUDA 12 or later: what "
+		"the CPU can read is taken for host memory");
+	assert_int_equal(begin(hidden, host, NULL), TALLY_DEVICE);
+	assert_non_null(strstr(error.text, "libc.so.6 has no cuGetErrorName"));
+	assert_int_equal(begin(host, host, hidden), TALLY_DEVICE);
+	assert_non_null(strstr(error.text, "a stream is given"));
+	assert_non_null(strstr(error.text, "libc.so.6 has no cuGetErrorName"));
+	library = NULL;
+	munmap(hidden, PAGE);
 }
 
 static void find__one_for_the_process(void **state)
@@ -192,6 +242,7 @@ int main(void)
 		cmocka_unit_test(find__nothing_where_nothing_is_loaded),
 		cmocka_unit_test(begin__without_a_driver),
 		cmocka_unit_test(find__a_library_that_is_no_driver),
+		cmocka_unit_test(begin__with_a_library_that_is_no_driver),
 		cmocka_unit_test(find__one_for_the_process),
 		cmocka_unit_test(locate__every_kind_of_memory),
 		cmocka_unit_test(begin__with_a_driver_that_does_not_answer),

@@ -16,6 +16,7 @@
 #include "host/engine.h"
 #include "host/gpu_device.h"
 #include "tests/unit/gpu_rig.h"
+#include "tests/unit/ranks.h"
 
 enum { COUNT = 16704, CALLS_MAX = 2000, CODE = 719, LATE = 200, HELD = 600 };
 
@@ -254,6 +255,141 @@ static void failure__while_closing_leaves_nothing(void **state)
 		solo_free(&solo);
 	}
 	assert_false(hit);
+}
+
+/* Not even the second time, and the caller's context is the thread's current one, as it mostly is. */
+static void failure__to_enter_the_context_leaves_nothing(void **state)
+{
+	struct solo solo;
+
+	(void)state;
+	rig_needed();
+	solo_begin(&solo);
+	assert_int_equal(solo_reduce(&solo), TALLY_OK);
+	tally_release(solo.req);
+	rig->inject("cuCtxPushCurrent", 1, CODE, 100000);
+	tally_close(solo.comm);
+	rig->inject(NULL, 0, 0, 0);
+	solo_free(&solo);
+}
+
+/* --- The other ranks ------------------------------------------------------------------------------ */
+
+/* The call of rank 2 that fails, while it posts or later, but before anything is sent: the others cannot be done. */
+struct one {
+	const char *call;
+	unsigned nr;
+};
+
+static int one_reduce(struct rank *rank, const void *src, void *dst, void *stream)
+{
+	const struct tally_args args = {
+		.size = sizeof(args),
+		.src = src,
+		.dst = dst,
+		.count = COUNT,
+		.dtype = TALLY_I32,
+		.op = TALLY_SUM,
+		.stream = stream,
+	};
+	tally_request_t *req = NULL;
+	int rc = tally_allreduce(rank->comm, &args, &req);
+
+	if (rc < 0)
+		return rc;
+	rc = tally_wait(req, -1);
+	tally_release(req);
+	return rc;
+}
+
+static void one_host(struct rank *rank)
+{
+	int32_t *data = calloc(COUNT, sizeof(*data));
+
+	if (!data)
+		abort();
+	for (size_t i = 0; i < COUNT; i++)
+		data[i] = (int32_t)i * 31 + rank->rank;
+	rank_check(rank, one_reduce(rank, data, data, NULL) == TALLY_PEER);
+	rank_says(rank, "rank 2 of 3: its GPU failed: ");
+	rank_check(rank, tally_rejoin(rank->comm) == TALLY_OK);
+	for (size_t i = 0; i < COUNT; i++)
+		data[i] = (int32_t)i * 31 + rank->rank;
+	rank_check(rank, one_reduce(rank, data, data, NULL) == TALLY_OK);
+	for (size_t i = 0; i < COUNT; i++)
+		if (!rank_check(rank, data[i] == (int32_t)i * 93 + 3))
+			break;
+	free(data);
+}
+
+static void one_device(struct rank *rank, const struct one *one)
+{
+	int32_t *data = calloc(COUNT, sizeof(*data));
+	struct gpu_user user;
+	uint64_t at;
+	void *tensor;
+	int rc;
+
+	if (!data)
+		abort();
+	for (size_t i = 0; i < COUNT; i++)
+		data[i] = (int32_t)i * 31 + rank->rank;
+	gpu_user_begin(&user, rig, 0);
+	at = gpu_user_new(&user, data, COUNT * sizeof(*data), 0);
+	tensor = (void *)(uintptr_t)at;
+	rig->inject(one->call, one->nr, CODE, 1);
+	rc = one_reduce(rank, tensor, tensor, user.stream);
+	rig->inject(NULL, 0, 0, 0);
+	rank_check(rank, rc == TALLY_DEVICE);
+	rank_says(rank, one->call);
+	rank_says(rank, "tally_rejoin()");
+	/* The epoch is over for this rank, too. */
+	rank_check(rank, one_reduce(rank, data, data, NULL) == TALLY_DEVICE);
+	rank_check(rank, tally_rejoin(rank->comm) == TALLY_OK);
+	if (rig->to_device(at, data, COUNT * sizeof(*data)))
+		abort();
+	rank_check(rank, one_reduce(rank, tensor, tensor, user.stream) == TALLY_OK);
+	gpu_user_read(&user, data, at, COUNT * sizeof(*data));
+	for (size_t i = 0; i < COUNT; i++)
+		if (!rank_check(rank, data[i] == (int32_t)i * 93 + 3))
+			break;
+	gpu_user_free(&user, at, 0);
+	gpu_user_end(&user);
+	free(data);
+}
+
+static void one_rank(struct rank *rank, void *ctx)
+{
+	if (rank->rank == 2)
+		one_device(rank, ctx);
+	else
+		one_host(rank);
+}
+
+/* Long before the 20 s that an operation may take: they have the status of a rank that failed, not TALLY_TIMEOUT. */
+static void failure__of_one_rank_is_told_to_the_others(void **state)
+{
+	struct one each[] = {
+		{ "cuPointerGetAttributes", 1 }, { "cuMemHostAlloc", 1 },
+		{ "cuStreamWaitEvent", 1 },	 { "cuLaunchKernel", 1 },
+		{ "cuEventQuery", 1 },
+	};
+
+	(void)state;
+	rig_needed();
+	for (unsigned i = 0; i < sizeof(each) / sizeof(each[0]); i++) {
+		struct ranks ranks = {
+			.size = 3,
+			.absent = -1,
+			.fn = one_rank,
+			.ctx = &each[i],
+			.options = { { "libcuda", rig->library } },
+		};
+
+		rig->seed(i + 1);
+		ranks_run(&ranks);
+		check_clean();
+	}
 }
 
 /* --- Order ---------------------------------------------------------------------------------------- */
@@ -582,6 +718,8 @@ int main(void)
 		cmocka_unit_test(failure__at_each_call_of_a_later_operation),
 		cmocka_unit_test(failure__of_a_call_for_good),
 		cmocka_unit_test(failure__while_closing_leaves_nothing),
+		cmocka_unit_test(failure__to_enter_the_context_leaves_nothing),
+		cmocka_unit_test(failure__of_one_rank_is_told_to_the_others),
 		cmocka_unit_test(order__after_what_the_stream_has_to_do),
 		cmocka_unit_test(order__of_host_memory_as_source),
 		cmocka_unit_test(order__progress_never_waits),
