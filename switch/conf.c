@@ -124,18 +124,24 @@ static int conf_ip(struct conf *conf, const struct conf_option *option, const ch
 static int conf_parent(struct conf *conf, const struct conf_option *option, const char *value,
 		       struct port_error *err)
 {
-	const char *colon = strchr(value, ':');
-	size_t len = colon ? (size_t)(colon - value) : strlen(value);
-	uint64_t port = WIRE_PORT;
-	char ip[INET_ADDRSTRLEN] = "";
+	const size_t number = strcspn(value, "@");
+	const char *address = value[number] ? value + number + 1 : value;
+	const size_t len = strcspn(address, ":");
+	uint64_t port = WIRE_PORT, n = 0;
+	char ip[INET_ADDRSTRLEN] = "", digits[4] = "";
 
 	(void)option;
 	if (len < sizeof(ip))
-		memcpy(ip, value, len);
+		memcpy(ip, address, len);
+	if (address != value && number < sizeof(digits))
+		memcpy(digits, value, number);
 	if (conf_address(ip, &conf->parent_ip) ||
-	    (colon && (conf_u64(colon + 1, &port) || port < 1 || port > 65535)))
-		return port_fail(err, "must be IP[:PORT], as 10.0.0.254 or 10.0.0.254:48880");
+	    (address[len] && (conf_u64(address + len + 1, &port) || port < 1 || port > 65535)) ||
+	    (address != value && (conf_u64(digits, &n) || n > 255)))
+		return port_fail(err, "must be [N@]IP[:PORT], as 10.0.0.254, 10.0.0.254:48880 or, "
+				      "behind port 9, 9@10.0.0.254");
 	conf->parent_port = (uint16_t)port;
+	conf->parent_number = address != value ? (int)n : -1;
 	return 0;
 }
 
@@ -277,7 +283,9 @@ static const struct conf_option conf_options[] = {
 	{ "ip", 0, "ADDR",
 	  "the switch's address on framed ports (all but udp:): workers' TALLY_SWITCH", conf_ip, 0,
 	  0, 0 },
-	{ "parent", 0, "IP[:PORT]", "be a leaf: sums go on to this switch", conf_parent, 0, 0, 0 },
+	{ "parent", 0, "[N@]IP[:PORT]",
+	  "be a leaf: sums go on to this switch; it is behind port N (whichever it answers at)",
+	  conf_parent, 0, 0, 0 },
 	{ "mac", 0, "MAC", "its MAC address (02:74 and the IP address)", conf_mac, 0, 0, 0 },
 	{ "mtu", 0, "BYTES", "of ports without an interface: memif:, vdev:, pcap:, PCI (1500)",
 	  conf_number, OFF(mtu), PORT_MTU_MIN, PORT_MTU_MAX },
@@ -393,6 +401,15 @@ static const struct conf_option *conf_split(const char *arg, const char **value)
 	return conf_find(arg + 2, len);
 }
 
+/* Whether there is a framed port of the parent's number. */
+static bool conf_framed_port(const struct conf *conf)
+{
+	for (unsigned i = 0; i < conf->nr_ports; i++)
+		if ((int)conf->ports[i].number == conf->parent_number)
+			return conf->ports[i].form != PORT_UDP;
+	return false;
+}
+
 /* Nobody is one's own parent, by any of one's addresses. */
 static int conf_check_parent(const struct conf *conf, struct port_error *err)
 {
@@ -404,6 +421,9 @@ static int conf_check_parent(const struct conf *conf, struct port_error *err)
 	if (conf->parent_ip && own)
 		return port_fail(err, "--parent: this is the switch's own address; give that of "
 				      "the switch above it");
+	if (conf->parent_ip && conf->parent_number >= 0 && !conf_framed_port(conf))
+		return port_fail(err, "--parent %d@...: there is no framed port %d",
+				 conf->parent_number, conf->parent_number);
 	return 0;
 }
 
@@ -453,6 +473,7 @@ int conf_parse(struct conf *conf, int argc, char *const *argv, struct port_error
 		.log_level = LOG_WARN,
 		.ready_fd = -1,
 		.ctl_fd = -1,
+		.parent_number = -1,
 	};
 	for (int i = 1; i < argc; i++) {
 		const char *value;

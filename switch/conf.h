@@ -25,6 +25,7 @@ struct conf {
 	uint32_t ip;	    /* 0: none */
 	uint32_t parent_ip; /* 0: none, this is no leaf */
 	uint16_t parent_port;
+	int parent_number; /* of the port that leads there; -1: it is sought */
 	uint8_t mac[6];
 	bool mac_set;
 	uint64_t seed;

@@ -82,8 +82,9 @@ void journal_setup(struct journal *journal, const struct lcore *lcore,
 	if (lcore->parent.active) {
 		address_print(file, "parent ", parent->ip);
 		fprintf(file, ":%u from %u", parent->udp_port, params->parent_from);
-		if (!lcore->parent.asks)
-			fprintf(file, " port %u", lcore->ports[parent->port].port.spec.number);
+		if (lcore->parent.uplink != PARENT_NO_PORT)
+			fprintf(file, " port %u",
+				lcore->ports[lcore->parent.uplink].port.spec.number);
 		fprintf(file, "\nincarnation %016llx\n", (unsigned long long)params->inc);
 	}
 	for (unsigned i = 0; i < lcore->nr_ports; i++)

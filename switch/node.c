@@ -90,11 +90,23 @@ static int node_open_ports(struct node *node, const volatile sig_atomic_t *stop,
 	return 0;
 }
 
+/* Of framed ports the one that was named, or none; a socket is the only one. */
+static uint16_t node_uplink(const struct node *node)
+{
+	const struct lcore *lcore = &node->lcore;
+
+	for (unsigned i = 0; i < lcore->nr_ports; i++)
+		if ((int)lcore->ports[i].port.spec.number == node->conf->parent_number)
+			return (uint16_t)i;
+	return node->dpdk ? PARENT_NO_PORT : 0;
+}
+
 /* A framed port leads to the parent if there is one, else the first socket. */
 static int node_pipe(struct node *node, struct port_error *err)
 {
 	struct setup_parent parent = {
 		.framed = node->dpdk,
+		.port = node_uplink(node),
 		.from = node->dpdk ? WIRE_PORT : node->lcore.ports[0].port.spec.udp_port,
 	};
 

@@ -16,7 +16,9 @@
 
 void parent_init(struct parent *parent, const struct flow *flow, bool framed)
 {
-	*parent = (struct parent){ .active = true, .asks = framed, .flow = *flow };
+	*parent = (struct parent){
+		.active = true, .asks = framed, .flow = *flow, .uplink = flow->port
+	};
 	if (framed)
 		parent->flow.port = PARENT_NO_PORT;
 }
@@ -32,7 +34,8 @@ static void parent_ask(struct lcore *lcore)
 	for (unsigned i = 0; i < lcore->nr_ports; i++) {
 		struct port *port = &lcore->ports[i].port;
 
-		if (!port->framed)
+		if (!port->framed ||
+		    (lcore->parent.uplink != PARENT_NO_PORT && i != lcore->parent.uplink))
 			continue;
 		if (pkt_copy(&pkt, port->pool, &src))
 			egress_frame(lcore, i, &pkt);
@@ -81,28 +84,33 @@ void parent_hear(struct lcore *lcore, const struct flow *flow)
 static void parent_warn(struct lcore *lcore, const struct flow *flow)
 {
 	const uint64_t now_ns = lcore->now.now_ns;
+	const struct parent *parent = &lcore->parent;
+	const unsigned where = parent->uplink != PARENT_NO_PORT ? parent->uplink
+								: parent->flow.port;
 	const uint8_t *mac = flow->mac;
 
 	if (lcore->parent.told_ns && now_ns - lcore->parent.told_ns < PARENT_AGAIN_NS)
 		return;
 	lcore->parent.told_ns = now_ns;
-	log_line(LOG_WARN,
-		 "port %u: %02x:%02x:%02x:%02x:%02x:%02x says by ARP that it has the address of the "
-		 "parent, which answers at port %u: ignored; give one of them another address",
-		 lcore->ports[flow->port].port.spec.number, mac[0], mac[1], mac[2], mac[3], mac[4],
-		 mac[5], lcore->ports[lcore->parent.flow.port].port.spec.number);
+	log_line(
+		LOG_WARN,
+		"port %u: %02x:%02x:%02x:%02x:%02x:%02x says by ARP that it has the address of the "
+		"parent, which is behind port %u: ignored; give one of them another address, or start this switch "
+		"anew if the parent has moved",
+		lcore->ports[flow->port].port.spec.number, mac[0], mac[1], mac[2], mac[3], mac[4],
+		mac[5], lcore->ports[where].port.spec.number);
 }
 
 /*
- * Another station has the parent's address: after a cable was moved, or wrongly.  Whether to believe it: only if the
- * parent is asked for and silent where it was.
+ * Another station has the parent's address: another machine took its place, or wrongly.  Whether to believe it: only
+ * behind the same port, and if the parent is asked for and silent there.
  */
 static bool parent_moves(struct lcore *lcore, const struct flow *flow)
 {
 	struct parent *parent = &lcore->parent;
 	const uint64_t now_ns = lcore->now.now_ns;
 
-	if (now_ns - parent->heard_ns < PARENT_SILENT_NS) {
+	if (flow->port != parent->flow.port || now_ns - parent->heard_ns < PARENT_SILENT_NS) {
 		parent_warn(lcore, flow);
 		return false;
 	}
@@ -129,6 +137,10 @@ void parent_learn(struct lcore *lcore, const struct pkt *pkt)
 	flow.port = pkt->flow.port;
 	if (parent_is_there(parent, &flow)) {
 		parent_hear(lcore, &flow);
+		return;
+	}
+	if (parent->uplink != PARENT_NO_PORT && flow.port != parent->uplink) {
+		parent_warn(lcore, &flow);
 		return;
 	}
 	if (parent->flow.port != PARENT_NO_PORT && !parent_moves(lcore, &flow))

@@ -3,8 +3,9 @@
  * parent.h - a leaf's way to its parent: behind which port it is, and at which MAC address.
  *
  * A socket port leaves that to the kernel.  On framed ports an ARP request goes out of all of them
- * until it is answered, and now and then later: cables move.  Results are taken from there alone, so another
- * station that says it has the parent's address is believed only if the parent does not answer any more.
+ * until it is answered, and now and then later.  Results are taken from there alone, so that the port stays the
+ * parent's as long as the switch runs, and another station behind it that says it has the parent's address is believed
+ * only if the parent does not answer any more.  At the start the first that answers is, unless --parent names the port.
  */
 #ifndef SWITCH_PARENT_H
 #define SWITCH_PARENT_H
@@ -20,9 +21,10 @@ struct lcore;
 enum { PARENT_NO_PORT = 0xffff };
 
 struct parent {
-	bool active;	   /* there is one: this switch is a leaf */
-	bool asks;	   /* by ARP */
-	struct flow flow;  /* port: PARENT_NO_PORT until it is found */
+	bool active;	  /* there is one: this switch is a leaf */
+	bool asks;	  /* by ARP */
+	struct flow flow; /* port: PARENT_NO_PORT until it is found */
+	uint16_t uplink; /* asked and believed there alone; PARENT_NO_PORT: everywhere, until it is found */
 	uint64_t next_ns;  /* of ARP requests */
 	uint64_t heard_ns; /* a packet came from there */
 	uint64_t doubt_ns; /* since when it is asked for because of another station; 0: it is not */
@@ -30,7 +32,7 @@ struct parent {
 	uint64_t nr_early; /* packets for it before it was found: lost */
 };
 
-/* framed: to be sought by ARP, else behind flow->port. */
+/* Behind flow->port; framed: to be sought there by ARP, with PARENT_NO_PORT everywhere. */
 void parent_init(struct parent *parent, const struct flow *flow, bool framed);
 /* Asks if it is time to. */
 void parent_tick(struct lcore *lcore);

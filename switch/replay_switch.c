@@ -190,7 +190,11 @@ static int make_machines(struct replay *r, uint64_t first_ns)
 	if (!lcore->pipe || !lcore->fwd)
 		return -1;
 	if (setup->parent.ip) {
-		parent_init(&lcore->parent, &setup->parent, framed);
+		struct flow parent = setup->parent;
+
+		if (framed && setup->parent_number < 0)
+			parent.port = PARENT_NO_PORT;
+		parent_init(&lcore->parent, &parent, framed);
 		pipe_set_parent(lcore->pipe, &lcore->parent.flow);
 	}
 	return 0;

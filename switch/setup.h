@@ -20,7 +20,7 @@ int setup_captures(struct node *node, struct port_error *err);
 struct setup_parent {
 	uint64_t inc;  /* random bits, fresh at every start */
 	uint16_t from; /* own UDP port that packets to the parent leave from */
-	uint16_t port; /* index of the port that leads there, unless it is to be sought */
+	uint16_t port; /* index of the port that leads there; framed: or PARENT_NO_PORT */
 	bool framed;   /* to be sought by ARP */
 };
 /* Once the ports' MTUs are known.  parent: NULL if node->conf has none. */

@@ -221,6 +221,20 @@ static int ports_add(struct fabric *f, struct fabric_switch *s)
 	return 0;
 }
 
+// Whoever else says that it is the parent is then not asked.
+static int parent_add(struct fabric *f, struct fabric_switch *s, const struct topology_node *n)
+{
+	const struct topology *t = f->topology;
+	const struct topology_link *up = &t->link[n->uplink];
+	const char *ip = fabric_ip(&t->node[n->parent]).text;
+
+	if (word_add(s, "--parent"))
+		return -1;
+	if (f->udp)
+		return word_add(s, "%s", ip);
+	return word_add(s, "%u@%s", up->end[up->end[1].node == s->node].port, ip);
+}
+
 // What is not given is left to the switch.
 static int resources_add(struct fabric_switch *s, const struct topology_node *n)
 {
@@ -273,8 +287,7 @@ static int switch_command(struct fabric *f, unsigned int i)
 	if (word_add(s, "tally-switch") || ports_add(f, s) || word_add(s, "--ip") ||
 	    word_add(s, "%s", fabric_ip(n).text))
 		return -1;
-	if (n->parent != TOPOLOGY_NO_NODE &&
-	    (word_add(s, "--parent") || word_add(s, "%s", fabric_ip(&t->node[n->parent]).text)))
+	if (n->parent != TOPOLOGY_NO_NODE && parent_add(f, s, n))
 		return -1;
 	if (resources_add(s, n))
 		return -1;

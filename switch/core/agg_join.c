@@ -51,13 +51,18 @@ static struct flow join_flow(const struct joining *j)
 	return flow;
 }
 
-static bool join_is_from(const struct joining *j, const struct job_member *member)
+static bool join_is_from_host(const struct joining *j, const struct job_member *member)
 {
 	struct flow flow = join_flow(j);
 
-	if (flow.ip != member->flow.ip || flow.udp_port != member->flow.udp_port)
-		return false;
-	return !j->agg->strict_ports || memcmp(&flow, &member->flow, sizeof(flow)) == 0;
+	flow.udp_port = member->flow.udp_port;
+	return j->agg->strict_ports ? memcmp(&flow, &member->flow, sizeof(flow)) == 0
+				    : flow.ip == member->flow.ip;
+}
+
+static bool join_is_from(const struct joining *j, const struct job_member *member)
+{
+	return join_flow(j).udp_port == member->flow.udp_port && join_is_from_host(j, member);
 }
 
 static void join_refusal_status(const struct joining *j, const struct refusal *refusal,
@@ -566,7 +571,9 @@ static enum counter join_forming(struct joining *j)
 
 	if (j->join.base < job->epoch - 1 || (j->ask && j->join.base < job->epoch))
 		return join_late(j);
-	if ((job->joined & join_bit(j)) && join_is_taken(j))
+	/* Of the epoch that has ended another host does not take what its process is about to join again. */
+	if (join_is_taken(j) &&
+	    ((job->joined & join_bit(j)) || !join_is_from_host(j, &job->members[j->i])))
 		return join_refuse_taken(j);
 	if (j->join.base >= job->epoch)
 		return join_break(j, WIRE_CAUSE_PROTOCOL, false);

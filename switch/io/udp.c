@@ -96,7 +96,8 @@ static int udp_socket(struct port *port, struct udp *udp, struct port_error *err
 		.sin_port = htons(port->spec.udp_port),
 		.sin_addr.s_addr = htonl(port->spec.ip),
 	};
-	int df = IP_PMTUDISC_DO, on = 1;
+	/* Without what others say of the path: results are as large as contributions, which came. */
+	int df = IP_PMTUDISC_PROBE, on = 1;
 
 	udp->fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (udp->fd < 0)
@@ -257,17 +258,23 @@ static bool udp_gone(struct port *port, struct flow *peer)
 			.msg_control = control,
 			.msg_controllen = sizeof(control),
 		};
-		struct sock_extended_err ee = { 0 };
+		struct {
+			struct sock_extended_err ee;
+			struct sockaddr_in offender;
+		} said = { 0 };
 
 		if (recvmsg(udp->fd, &msg, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) {
 			udp->errors = errno == EINTR;
 			continue;
 		}
 		for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c))
-			if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR)
-				memcpy(&ee, CMSG_DATA(c), sizeof(ee));
-		if (ee.ee_origin != SO_EE_ORIGIN_ICMP || ee.ee_type != ICMP_DEST_UNREACH ||
-		    ee.ee_code != ICMP_PORT_UNREACH)
+			if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR &&
+			    c->cmsg_len >= CMSG_LEN(sizeof(said)))
+				memcpy(&said, CMSG_DATA(c), sizeof(said));
+		/* Of a port its own host says so. */
+		if (said.ee.ee_origin != SO_EE_ORIGIN_ICMP ||
+		    said.ee.ee_type != ICMP_DEST_UNREACH || said.ee.ee_code != ICMP_PORT_UNREACH ||
+		    said.offender.sin_addr.s_addr != addr.sin_addr.s_addr)
 			continue;
 		*peer = (struct flow){ .ip = ntohl(addr.sin_addr.s_addr),
 				       .udp_port = ntohs(addr.sin_port),

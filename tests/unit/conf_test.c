@@ -313,13 +313,19 @@ static void conf_parse__parent(void **state)
 	static const struct {
 		const char *line, *want;
 	} bad[] = {
-		{ UDP "--parent 10.0.0", "--parent 10.0.0: must be IP[:PORT], as 10.0.0.254 or " },
-		{ UDP "--parent 10.0.0.1:", "--parent 10.0.0.1:: must be IP[:PORT]" },
-		{ UDP "--parent 10.0.0.1:65536", "must be IP[:PORT]" },
-		{ UDP "--parent 224.0.0.1", "must be IP[:PORT]" },
-		{ UDP "--parent 100.100.100.100.100:1", "must be IP[:PORT]" },
+		{ UDP "--parent 10.0.0",
+		  "--parent 10.0.0: must be [N@]IP[:PORT], as 10.0.0.254, " },
+		{ UDP "--parent 10.0.0.1:", "--parent 10.0.0.1:: must be [N@]IP[:PORT]" },
+		{ UDP "--parent 10.0.0.1:65536", "must be [N@]IP[:PORT]" },
+		{ UDP "--parent 224.0.0.1", "must be [N@]IP[:PORT]" },
+		{ UDP "--parent 100.100.100.100.100:1", "must be [N@]IP[:PORT]" },
 		{ UDP "--parent 127.0.0.1", "--parent: this is the switch's own address" },
 		{ "-i 1@v1 --ip 10.0.0.9 --parent 10.0.0.9:48880", "the switch's own address" },
+		{ "-i 1@v1 --ip 10.0.0.9 --parent 2@10.0.0.8", "there is no framed port 2" },
+		{ UDP "--parent 1@10.0.0.8", "--parent 1@...: there is no framed port 1" },
+		{ "-i 1@v1 --ip 10.0.0.9 --parent 256@10.0.0.8", "must be [N@]IP[:PORT]" },
+		{ "-i 1@v1 --ip 10.0.0.9 --parent @10.0.0.8", "must be [N@]IP[:PORT]" },
+		{ "-i 1@v1 --ip 10.0.0.9 --parent 1001@10.0.0.8", "must be [N@]IP[:PORT]" },
 	};
 
 	(void)state;
@@ -331,6 +337,11 @@ static void conf_parse__parent(void **state)
 	assert_int_equal(parse(UDP "--parent=127.0.0.1:777"), 0);
 	assert_int_equal(conf.parent_ip, 0x7f000001);
 	assert_int_equal(conf.parent_port, 777);
+	assert_int_equal(conf.parent_number, -1);
+	assert_int_equal(parse("-i 1@v1 -i 9@v9 --ip 10.0.0.9 --parent 9@10.0.0.8:49000"), 0);
+	assert_int_equal(conf.parent_number, 9);
+	assert_int_equal(conf.parent_ip, 0x0a000008);
+	assert_int_equal(conf.parent_port, 49000);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		assert_int_equal(parse(bad[i].line), -1);
 		if (!strstr(err.text, bad[i].want))

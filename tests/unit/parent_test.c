@@ -61,7 +61,9 @@ static const struct port_ops fake_socket = { .tx = fake_tx };
 
 static void rig_parent(bool framed)
 {
-	const struct flow flow = { .ip = IP_PARENT, .udp_port = WIRE_PORT, .port = 1 };
+	const struct flow flow = { .ip = IP_PARENT,
+				   .udp_port = WIRE_PORT,
+				   .port = framed ? PARENT_NO_PORT : 1 };
 
 	parent_init(&lcore.parent, &flow, framed);
 	pipe_set_parent(lcore.pipe, &lcore.parent.flow);
@@ -173,7 +175,7 @@ static void parent_tick__socket_needs_none(void **state)
 	assert_int_equal(lcore.parent.flow.port, 1);
 }
 
-static void parent_learn__port_and_address_and_moves(void **state)
+static void parent_learn__another_machine_behind_its_port(void **state)
 {
 	static const uint8_t other_mac[FRAME_MAC] = { 0x02, 1, 2, 3, 4, 5 };
 
@@ -181,21 +183,51 @@ static void parent_learn__port_and_address_and_moves(void **state)
 	arp_in(2, IP_PARENT, parent_mac, IP_LEAF);
 	assert_int_equal(lcore.parent.flow.port, 2);
 	assert_memory_equal(lcore.parent.flow.mac, parent_mac, FRAME_MAC);
-	/* It has been silent, is asked for, and the answer comes from elsewhere again. */
+	/* It has been silent, is asked for, and the answer comes from another again. */
 	lcore.now.now_ns += 1000 * MS;
-	arp_in(0, IP_PARENT, other_mac, IP_RANK);
-	assert_int_equal(lcore.parent.flow.port, 2);
+	arp_in(2, IP_PARENT, other_mac, IP_RANK);
+	assert_memory_equal(lcore.parent.flow.mac, parent_mac, FRAME_MAC);
 	parent_tick(&lcore);
 	assert_int_equal(sent[0].nr, 1);
 	lcore.now.now_ns += 199 * MS;
-	arp_in(0, IP_PARENT, other_mac, IP_LEAF);
-	assert_int_equal(lcore.parent.flow.port, 2);
+	arp_in(2, IP_PARENT, other_mac, IP_LEAF);
+	assert_memory_equal(lcore.parent.flow.mac, parent_mac, FRAME_MAC);
 	lcore.now.now_ns += MS;
 	parent_tick(&lcore);
 	assert_int_equal(sent[0].nr, 2);
-	arp_in(0, IP_PARENT, other_mac, IP_LEAF);
-	assert_int_equal(lcore.parent.flow.port, 0);
+	arp_in(2, IP_PARENT, other_mac, IP_LEAF);
 	assert_memory_equal(lcore.parent.flow.mac, other_mac, FRAME_MAC);
+	assert_int_equal(lcore.parent.flow.port, 2);
+}
+
+/* A rank's port does not become the parent's, however long that is silent. */
+static void parent_learn__behind_no_other_port(void **state)
+{
+	(void)state;
+	arp_in(2, IP_PARENT, parent_mac, IP_LEAF);
+	for (unsigned i = 0; i < 100; i++) {
+		lcore.now.now_ns += 99 * MS;
+		parent_tick(&lcore);
+		arp_in(0, IP_PARENT, parent_mac, IP_LEAF);
+		assert_int_equal(lcore.parent.flow.port, 2);
+	}
+}
+
+/* The first that answers is it, unless the port was named. */
+static void parent_init__behind_a_port(void **state)
+{
+	const struct flow flow = { .ip = IP_PARENT, .udp_port = WIRE_PORT, .port = 2 };
+
+	(void)state;
+	parent_init(&lcore.parent, &flow, true);
+	assert_int_equal(lcore.parent.flow.port, PARENT_NO_PORT);
+	parent_tick(&lcore);
+	assert_int_equal(sent[0].nr, 0);
+	assert_int_equal(sent[2].nr, 1);
+	arp_in(0, IP_PARENT, parent_mac, IP_LEAF);
+	assert_int_equal(lcore.parent.flow.port, PARENT_NO_PORT);
+	arp_in(2, IP_PARENT, parent_mac, IP_LEAF);
+	assert_int_equal(lcore.parent.flow.port, 2);
 }
 
 /* Whoever says that he has the parent's address gets nothing as long as that answers. */
@@ -226,9 +258,9 @@ static void parent_learn__from_no_other_station_while_it_answers(void **state)
 		lcore.now.now_ns += 99 * MS;
 		parent_hear(&lcore, &there);
 		parent_hear(&lcore, &rank);
-		arp_in(0, IP_PARENT, other_mac, IP_LEAF);
+		arp_in(2, IP_PARENT, other_mac, IP_LEAF);
 	}
-	assert_int_equal(lcore.parent.flow.port, 0);
+	assert_memory_equal(lcore.parent.flow.mac, other_mac, FRAME_MAC);
 }
 
 /* A result of anybody but the parent at its port would be taken for the sum. */
@@ -332,7 +364,9 @@ int main(void)
 		TEST(parent_tick__asks_every_200_ms_out_of_framed_ports),
 		TEST(parent_tick__seldom_once_found),
 		TEST(parent_tick__socket_needs_none),
-		TEST(parent_learn__port_and_address_and_moves),
+		TEST(parent_learn__another_machine_behind_its_port),
+		TEST(parent_learn__behind_no_other_port),
+		TEST(parent_init__behind_a_port),
 		TEST(parent_learn__from_no_other_station_while_it_answers),
 		TEST(parent__results_come_from_its_port_and_address),
 		TEST(parent_learn__from_nobody_else),
