@@ -28,12 +28,12 @@ struct runner_options {
 struct runner_rank {
 	struct runner *runner;
 	struct program program;
+	pid_t group;			/* of its processes, also of those that outlive it */
 	const struct topology_job *job; /* NULL: the shell */
 	unsigned int rank;
 	const struct topology_node *node;
 	char label[RUNNER_LABEL];  /* "rank 2 on h3" */
 	char prefix[RUNNER_LABEL]; /* of its lines: "[h3 rank 2] " */
-	char last[STREAM_LINE];	   /* line of its stderr */
 	bool given_up;		   /* killed by us, as its time was up */
 	bool stopped;		   /* ended by us, as the file says when */
 };

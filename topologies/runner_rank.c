@@ -58,8 +58,6 @@ static void rank_line_err(struct stream *s, const char *line)
 	struct runner_rank *k = s->owner;
 
 	rank_log(k, line);
-	if (*line)
-		snprintf(k->last, sizeof(k->last), "%s", line);
 	if (k->rank)
 		screen_line(&k->runner->screen, STDERR_FILENO, k->prefix, line);
 }
@@ -111,6 +109,7 @@ int runner_rank_start(struct runner *r, const struct topology_job *j, unsigned i
 		program_plan_env(&plan, j->env[i].key, j->env[i].value);
 	if (program_start(&k->program, &plan))
 		return -1;
+	k->group = k->program.pid;
 	r->nr_ranks++;
 	return 0;
 }
@@ -132,6 +131,7 @@ static int shell_start(struct runner *r)
 	program_plan_env(&plan, "FABRIC_HOST", k->node->name);
 	if (program_start(&k->program, &plan))
 		return -1;
+	k->group = k->program.pid;
 	r->nr_ranks++;
 	return 0;
 }
@@ -180,8 +180,9 @@ void runner_rank_ended(struct runner *r, struct runner_rank *k)
 	stream_finish(&k->program.err);
 	if (!k->job || k->stopped || program_code(k->program.status) == 0)
 		return;
-	screen_say(&r->screen, "%s %s%s%s%s", k->label, program_describe(k->program.status).text,
-		   k->given_up ? " as its time was up" : "", *k->last ? ": " : "", k->last);
+	// What it said of it is on the screen already.
+	screen_say(&r->screen, "%s %s%s", k->label, program_describe(k->program.status).text,
+		   k->given_up ? " as its time was up" : "");
 	runner_failure(r);
 }
 
