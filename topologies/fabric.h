@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "topologies/lower.h"
 #include "topologies/netns.h"
 #include "topologies/record.h"
 #include "topologies/topology.h"
@@ -36,6 +37,7 @@ struct fabric_ip {
 struct fabric {
 	const struct topology *topology;
 	const struct record *record; /* set before fabric_build() */
+	struct netns *outer;	     /* has the interfaces; likewise */
 	bool udp;		     /* each switch has one UDP socket instead of packet ports */
 	struct netns node[TOPOLOGY_NETNS_NODES_MAX];
 	struct fabric_switch *switches; /* in the topology's order: root first */

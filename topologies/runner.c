@@ -260,6 +260,7 @@ static int runner_run(struct runner *r)
 	if (o->renamed[0])
 		say_line("other switches have these names, so for tallyctl %s", o->renamed);
 	r->fabric.record = &o->record;
+	r->fabric.outer = o->outer;
 	if (fabric_build(&r->fabric, o->topology, o->udp, o->ctl_fds))
 		return -1;
 	say_note("%u links made", o->topology->nr_links);

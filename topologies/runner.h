@@ -18,6 +18,7 @@ struct runner_options {
 	struct topology *topology;
 	bool udp, verbose;
 	struct record record;
+	struct netns *outer; /* has the interfaces of the file, NULL: it names none */
 	int ctl_fds[TOPOLOGY_NETNS_NODES_MAX]; /* of the switches; -1: none */
 	const char *renamed;		       /* which names tallyctl does not know them by */
 	double timeout_s;	/* of the whole run; 0: none, but a grace time after a failure */

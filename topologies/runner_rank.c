@@ -73,6 +73,27 @@ static void rank_describe(struct runner *r, struct runner_rank *k)
 		 k->rank);
 }
 
+// Whoever is there starts it, with what it would find here.
+static int rank_outside_say(struct runner *r, const struct topology_job *j, unsigned int rank)
+{
+	const struct topology *t = r->options->topology;
+	const struct topology_node *n = &t->node[j->rank_node[rank]];
+	struct topology_ranges ranges = topology_ranges(t, j, rank);
+	struct fabric_ip own = fabric_ip(n), ip = fabric_ip(&t->node[n->parent]);
+	char command[RUNNER_COMMAND], more[64] = "";
+
+	if (topology_job_command(j, command, sizeof(command)))
+		return say_error("the command of job %s is longer than %d bytes", j->name,
+				 RUNNER_COMMAND - 1);
+	if (*ranges.text)
+		snprintf(more, sizeof(more), "TALLY_RANGES=%s ", ranges.text);
+	say_line("start rank %u of job %s yourself at %s, with the address %s/%u:\n"
+		 "  TALLY_SWITCH=%s %sTALLY_JOB=%s TALLY_RANK=%u TALLY_SIZE=%u %s",
+		 rank, j->name, n->name, own.text, n->prefix, ip.text, more, j->name, rank,
+		 j->ranks.nr, command + (strncmp(command, "exec ", 5) == 0 ? 5 : 0));
+	return 0;
+}
+
 int runner_rank_start(struct runner *r, const struct topology_job *j, unsigned int rank)
 {
 	const struct topology *t = r->options->topology;
@@ -83,6 +104,8 @@ int runner_rank_start(struct runner *r, const struct topology_job *j, unsigned i
 	char *argv[] = { sh, c, command, NULL };
 	struct program_plan plan = { .ns = &r->fabric.node[j->rank_node[rank]], .argv = argv };
 
+	if (t->node[j->rank_node[rank]].outside)
+		return rank_outside_say(r, j, rank);
 	*k = (struct runner_rank){ .runner = r, .job = j, .rank = rank };
 	k->node = &t->node[j->rank_node[rank]];
 	ip = fabric_ip(&t->node[k->node->parent]);

@@ -358,6 +358,9 @@ static int host_check(const struct topology *t, const char *name)
 {
 	int i = topology_node_find(t, name, strlen(name));
 
+	if (i >= 0 && t->node[i].outside)
+		return say_error("%s: host %s is outside, behind an interface: no shell is there",
+				 t->path, name);
 	if (i >= 0 && !t->node[i].is_switch)
 		return 0;
 	return say_error("%s: expected the name of a host, not '%s'", t->path, name);
@@ -368,6 +371,7 @@ static int fabric_main(struct topology *t, const struct arguments *a, char **she
 	static char sh[] = "/bin/sh";
 	char *own = getenv("SHELL"), *own_argv[] = { own && *own == '/' ? own : sh, NULL };
 	struct runner_options o = { .topology = t, .udp = a->udp, .verbose = a->verbose };
+	struct netns outer;
 	int code;
 
 	if (shell) {
@@ -386,7 +390,14 @@ static int fabric_main(struct topology *t, const struct arguments *a, char **she
 	if (record_open(&o.record, t, a->argc, a->argv))
 		return EXIT_USAGE;
 	o.renamed = control_open(t, o.ctl_fds);
-	code = sandbox_run(runner_main, shell != NULL, &o);
+	if (lower_is_used(t)) {
+		if (lower_open(&outer))
+			return SANDBOX_FAILED;
+		o.outer = &outer;
+	}
+	code = sandbox_run(runner_main,
+			   (shell ? SANDBOX_INTERACTIVE : 0) | (o.outer ? SANDBOX_SAME_USER : 0),
+			   &o);
 	record_close(&o.record, code);
 	return code;
 }
