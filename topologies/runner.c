@@ -24,7 +24,7 @@ static const double end_s = 5;	   // from a request to end until it is enforced
 static const double progress_s = 0.5;
 static const double orphans_s = 1;
 
-enum { POLL_MAX = 2 * RUNNER_RANKS_MAX + 3 * TOPOLOGY_NETNS_NODES_MAX + 2 };
+enum { POLL_MAX = 2 * RUNNER_RANKS_MAX + 3 * TOPOLOGY_NETNS_NODES_MAX + 3 };
 
 struct poll_set {
 	struct pollfd fd[POLL_MAX];
@@ -53,6 +53,8 @@ static void poll_fill(struct poll_set *p, struct runner *r)
 	p->nr = 0;
 	poll_add(p, r->box->signals, NULL, NULL);
 	poll_add(p, r->box->lifeline, NULL, NULL);
+	if (r->keeping && r->keep_input)
+		poll_add(p, STDIN_FILENO, NULL, NULL);
 	for (unsigned int i = 0; i < r->nr_switches; i++) {
 		poll_add(p, r->sw[i].ready_fd, NULL, &r->sw[i]);
 		poll_add_program(p, &r->sw[i].program);
@@ -111,6 +113,10 @@ static void programs_reap(struct runner *r)
 
 static void interrupt_take(struct runner *r, int sig)
 {
+	if (r->keeping) { // that is what it waits for
+		r->keeping = false;
+		return;
+	}
 	if (r->nr_interrupts++) {
 		runner_ranks_signal(r, SIGKILL);
 		for (unsigned int i = 0; i < r->nr_switches; i++)
@@ -229,6 +235,8 @@ void runner_turn(struct runner *r, double seconds)
 			stream_input(set.stream[i]);
 		else if (set.fd[i].fd == r->box->lifeline)
 			_exit(SANDBOX_FAILED); // nobody is outside: everything goes with us
+		else if (set.fd[i].fd == STDIN_FILENO)
+			runner_keep_input(r);
 		else if (set.sw[i])
 			runner_switch_ready(set.sw[i]);
 	}
@@ -274,6 +282,8 @@ static int runner_run(struct runner *r)
 	while (runner_ranks_alive(r) || runner_jobs_awaited(r))
 		runner_turn(r, 3600);
 	screen_clear(&r->screen);
+	if (o->keep && !r->nr_interrupts)
+		runner_keep(r);
 	runner_switches_stop(r);
 	orphans_end(r);
 	return 0;

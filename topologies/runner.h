@@ -18,7 +18,8 @@ struct runner_options {
 	struct topology *topology;
 	bool udp, verbose;
 	struct record record;
-	struct netns *outer; /* has the interfaces of the file, NULL: it names none */
+	bool keep, keep_enter; /* the network stays after the run; also until Enter is pressed */
+	struct netns *outer;   /* has the interfaces of the file, NULL: it names none */
 	int ctl_fds[TOPOLOGY_NETNS_NODES_MAX]; /* of the switches; -1: none */
 	const char *renamed;		       /* which names tallyctl does not know them by */
 	double timeout_s;	/* of the whole run; 0: none, but a grace time after a failure */
@@ -74,6 +75,7 @@ struct runner {
 	unsigned int nr_jobs;
 	unsigned int nr_interrupts; /* signals that asked us to end */
 	bool failed;		    /* one line has said why; the ranks' codes do not show it */
+	bool keeping, keep_input;   /* nothing runs but the network; stdin may end that */
 	bool timed_out;		    /* ranks were ended because of --timeout */
 	double begin_s;		    /* of the ranks */
 	double deadline_s;	    /* then the ranks must end; 0: none */
@@ -112,6 +114,11 @@ double runner_jobs_next(const struct runner *r);
 unsigned int runner_jobs_awaited(const struct runner *r);
 /* These do not. */
 void runner_jobs_cancel(struct runner *r);
+
+/* runner_keep.c */
+/* Waits until the user wants the network no more. */
+void runner_keep(struct runner *r);
+void runner_keep_input(struct runner *r);
 
 /* runner.c */
 /* Waits for an event, at most so long, and handles it. */

@@ -101,7 +101,7 @@ static int maps_write(pid_t pid)
 }
 
 // Without user id 0 capabilities would be lost when a program is executed; ambient ones are kept.
-static int capabilities_keep(void)
+int sandbox_keep_capabilities(void)
 {
 	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct d[2];
@@ -131,7 +131,7 @@ static int sandbox_enter(struct sandbox *box)
 		return say_error("signalfd: %s", say_errno(errno));
 	if (!box->interactive)
 		setsid();
-	if (geteuid() != 0 && capabilities_keep())
+	if (geteuid() != 0 && sandbox_keep_capabilities())
 		return say_error("cannot keep capabilities: %s", strerror(errno));
 	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE,
 		  NULL)) { // AppArmor lets us in, then takes capabilities

@@ -35,6 +35,9 @@ int sandbox_run(sandbox_main *inside, unsigned int how, void *context);
 /* Private /sys, /dev/shm (with RUNTIME_DIRECTORY in it) and host name for the calling process. */
 int sandbox_private_mounts(const char *hostname);
 
+/* Programs that are executed have the capabilities of this process; 0 or -1. */
+int sandbox_keep_capabilities(void);
+
 /* Lets the signals through that sandbox_run() holds back, for a program that is to be executed. */
 void sandbox_unblock(void);
 
