@@ -350,6 +350,50 @@ int fabric_build(struct fabric *f, const struct topology *t, bool udp, const int
 	return 0;
 }
 
+// The switch takes its port up by itself.
+static int end_remake(struct fabric *f, const struct topology_link *l, int side)
+{
+	const struct lower lower = { l->interface[side], l->mtu };
+	struct netns_end end[2];
+
+	end_name(f, &l->end[0], &end[0]);
+	end_name(f, &l->end[1], &end[1]);
+	if (lower_link(f->outer, &lower, &end[side]) || host_end_prepare(f, l, side, end))
+		return -1;
+	return routes_add(f, &l->end[side], &l->end[1 - side]);
+}
+
+static void end_look(struct fabric *f, unsigned int i)
+{
+	const struct topology_link *l = &f->topology->link[i / 2];
+	const char *name = l->interface[i % 2];
+	struct netns_end end;
+
+	end_name(f, &l->end[i % 2], &end);
+	if (!f->gone[i] && lower_is_linked(&end))
+		return;
+	if (!f->gone[i])
+		say_line("interface %s is gone: the link of %s waits until it is there again, and "
+			 "up",
+			 name, end.ns->name);
+	f->gone[i] = true;
+	if (!lower_is_up(f->outer, name)) {
+		f->bad[i] = false;
+	} else if (!f->bad[i]) {
+		f->bad[i] = end_remake(f, l, (int)(i % 2)) != 0;
+		f->gone[i] = f->bad[i];
+		if (!f->gone[i])
+			say_line("interface %s is there again", name);
+	}
+}
+
+void fabric_look(struct fabric *f)
+{
+	for (unsigned int i = 0; i < 2 * f->topology->nr_links; i++)
+		if (f->topology->link[i / 2].interface[i % 2])
+			end_look(f, i);
+}
+
 void fabric_free(struct fabric *f)
 {
 	const struct topology *t = f->topology;

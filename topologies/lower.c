@@ -184,3 +184,25 @@ void lower_unlink(const struct netns_end *end)
 	(void)rtnl_link_delete(end->ns->rt, above);
 	rtnl_link_put(above);
 }
+
+bool lower_is_linked(const struct netns_end *end)
+{
+	struct rtnl_link *above;
+
+	if (rtnl_link_get_kernel(end->ns->rt, 0, end->ifname, &above))
+		return false;
+	rtnl_link_put(above);
+	return true;
+}
+
+bool lower_is_up(struct netns *outer, const char *name)
+{
+	struct rtnl_link *l;
+	bool up;
+
+	if (rtnl_link_get_kernel(outer->rt, 0, name, &l))
+		return false;
+	up = rtnl_link_get_flags(l) & IFF_UP;
+	rtnl_link_put(l);
+	return up;
+}

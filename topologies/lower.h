@@ -20,5 +20,8 @@ int lower_open(struct netns *outer);
 int lower_link(struct netns *outer, const struct lower *lower, const struct netns_end *end);
 /* At once, rather than when the namespace has been taken apart. */
 void lower_unlink(const struct netns_end *end);
+/* Whether the end is still there; it goes with the interface. */
+bool lower_is_linked(const struct netns_end *end);
+bool lower_is_up(struct netns *outer, const char *name);
 
 #endif

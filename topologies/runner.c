@@ -23,6 +23,7 @@ static const double grace_s = 400; // more than the 300 s after which operations
 static const double end_s = 5;	   // from a request to end until it is enforced
 static const double progress_s = 0.5;
 static const double orphans_s = 1;
+static const double look_s = 0.3; // between two looks at the interfaces
 
 enum { POLL_MAX = 2 * RUNNER_RANKS_MAX + 3 * TOPOLOGY_NETNS_NODES_MAX + 3 };
 
@@ -222,6 +223,8 @@ void runner_turn(struct runner *r, double seconds)
 	for (unsigned int i = 0; i < r->nr_switches; i++)
 		seconds = earlier(seconds, r->sw[i].start_at);
 	seconds = earlier(seconds, r->kill_s);
+	if (r->options->outer)
+		seconds = earlier(seconds, clock_s() + look_s);
 	seconds = earlier(seconds, r->deadline_s);
 	seconds = earlier(seconds, runner_jobs_next(r));
 	if (r->screen.progress && runner_ranks_alive(r) && !r->options->shell_host)
@@ -245,6 +248,10 @@ void runner_turn(struct runner *r, double seconds)
 	unread_take(r);
 	deadlines_check(r);
 	runner_jobs_check(r);
+	if (r->options->outer && clock_s() >= r->look_s) {
+		r->look_s = clock_s() + look_s;
+		fabric_look(&r->fabric);
+	}
 	progress_say(r);
 }
 

@@ -80,6 +80,7 @@ struct runner {
 	double begin_s;		    /* of the ranks */
 	double deadline_s;	    /* then the ranks must end; 0: none */
 	double kill_s;		    /* then they are killed; 0: nobody asked them to end */
+	double look_s;		    /* the next look at the interfaces */
 	double say_s;		    /* the next progress line */
 };
 

@@ -5,7 +5,7 @@
 # shellcheck disable=SC2034,SC2154 # lib.sh sets and reads them
 . "${0%/*}/lib.sh"
 
-require tally-switch tally-perf tally-fabric
+require tally-switch tally-perf tally-fabric tests/e2e/rank
 fabric=$build/tally-fabric
 export PATH=$PATH:/usr/sbin:/sbin
 command -v ip >/dev/null || skip_all "ip is missing (Debian package iproute2)"
@@ -102,6 +102,31 @@ case_left()
 	ip link del veth2
 }
 
+# The interface is deleted in the middle, and made again: the rank behind it goes on.
+case_vanishes()
+{
+	pair 2
+	file '[h2, s1-p2, {interface: veth2}]'
+	sed -i 's|workload: .*}}|run: "exec '"'$build/tests/e2e/rank' 'until:$dir/over:3000'"' barrier", env: {TALLY_TIMEOUT: 60}}|' "$dir/net.yaml"
+	nsenter -t "${pids[host2]}" -n ip link set eth0 address 02:00:00:00:00:02
+	spawn run "$fabric" run "$dir/net.yaml" --timeout "$patience"
+	says run 'start rank 1 of job sums yourself'
+	spawn rank nsenter -t "${pids[host2]}" -n env TALLY_SWITCH=10.0.0.254 TALLY_JOB=sums TALLY_RANK=1 TALLY_SIZE=2 TALLY_TIMEOUT=60 \
+		"$build/tests/e2e/rank" "until:$dir/over:3000" barrier
+	says rank joined
+	ip link del veth2
+	says run 'interface veth2 is gone: the link of s1 waits until it is there again, and up$'
+	ip link add veth2 type veth peer name eth0 address 02:00:00:00:00:02 netns "${pids[host2]}"
+	nsenter -t "${pids[host2]}" -n sh -c "ip link set eth0 up; ip addr add 10.0.0.2/24 dev eth0"
+	ip link set veth2 up
+	says run 'interface veth2 is there again$'
+	touch "$dir/over"
+	ends rank 0
+	ends run 0
+	printed rank.out 'barrier right'
+	ip link del veth2
+}
+
 # As two cabled ports of one machine.
 case_both-ends()
 {
@@ -162,5 +187,5 @@ case_refused()
 	ip link del veth2
 }
 
-run_cases 1 rank-outside rank-outside-udp left both-ends refused
+run_cases 1 rank-outside rank-outside-udp left vanishes both-ends refused
 exit $not_ok
