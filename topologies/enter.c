@@ -203,5 +203,6 @@ int enter_main(const char *place, char *const *argv)
 	}
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
-	return program_code(status);
+	fflush(NULL);
+	_exit(program_code(status)); // nothing that runs at exit could make a thread here
 }

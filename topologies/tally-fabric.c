@@ -398,7 +398,7 @@ static bool all_are_outside(const struct topology *t)
 static int fabric_main(struct topology *t, const struct arguments *a, char **shell)
 {
 	struct runner_options o = { .topology = t, .udp = a->udp, .verbose = a->verbose };
-	struct netns outer;
+	struct netns outer = { .fd = -1 };
 	int code;
 
 	if (shell) {
@@ -426,14 +426,15 @@ static int fabric_main(struct topology *t, const struct arguments *a, char **she
 	if (record_open(&o.record, t, a->argc, a->argv))
 		return EXIT_USAGE;
 	o.renamed = control_open(t, o.ctl_fds);
-	if (lower_is_used(t)) {
-		if (lower_open(&outer))
-			return SANDBOX_FAILED;
-		o.outer = &outer;
-	}
-	code = sandbox_run(runner_main,
-			   (shell ? SANDBOX_INTERACTIVE : 0) | (o.outer ? SANDBOX_SAME_USER : 0),
-			   &o);
+	o.outer = lower_is_used(t) ? &outer : NULL;
+	if (o.outer && lower_open(o.outer))
+		code = SANDBOX_FAILED;
+	else
+		code = sandbox_run(runner_main,
+				   (shell ? SANDBOX_INTERACTIVE : 0) |
+					   (o.outer ? SANDBOX_SAME_USER : 0),
+				   &o);
+	netns_close(&outer);
 	record_close(&o.record, code);
 	return code;
 }
