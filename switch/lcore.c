@@ -26,6 +26,7 @@ enum {
 	LCORE_LONG_NAP_NS =
 		100000, /* about what a datagram spends on its way up a kernel's stack anyway */
 	LCORE_WAIT_NS = 100000000, /* a signal that comes just before the wait is seen after it */
+	LCORE_LOOK_NS = 100000000, /* between two looks at the interfaces */
 	LCORE_DRAIN_NS = 200000000,
 	LCORE_QUIET_NS = 5000000,
 };
@@ -91,6 +92,28 @@ static void lcore_notes(struct lcore *lcore)
 	}
 }
 
+static void lcore_look(struct lcore *lcore)
+{
+	if (lcore->look_ns > lcore->now.now_ns)
+		return;
+	lcore->look_ns = lcore->now.now_ns + LCORE_LOOK_NS;
+	for (unsigned i = 0; i < lcore->nr_ports; i++) {
+		struct port *port = &lcore->ports[i].port;
+		bool was_gone = port->gone;
+
+		if (!port->ops->look)
+			continue;
+		port->ops->look(port);
+		if (port->gone != was_gone)
+			log_line(LOG_WARN, "port %u: interface %.15s is %s", port->spec.number,
+				 port->spec.dev,
+				 port->gone
+					 ? "gone; the port goes on when one of this name is there "
+					   "again, and the others meanwhile"
+					 : "there again");
+	}
+}
+
 static unsigned lcore_round(struct lcore *lcore)
 {
 	uint64_t start = lcore->now.now_ns;
@@ -105,6 +128,7 @@ static unsigned lcore_round(struct lcore *lcore)
 		lcore_time(lcore);
 		lcore->busy_ns += lcore->now.now_ns - start;
 		lcore_count_jobs(lcore);
+		lcore_look(lcore);
 		if (lcore->parent.asks)
 			parent_tick(lcore);
 		if (lcore->ctl)
@@ -162,9 +186,10 @@ static bool lcore_wait(struct lcore *lcore)
 	for (unsigned i = 0; i < lcore->nr_ports; i++) {
 		if (!(fds[i].revents & (POLLERR | POLLNVAL)) || !lcore->ports[i].port.framed)
 			continue;
-		/* An interface that went down: told again and again unless read.  A UDP socket's errors are
+		/* An interface that went down or away: told again and again unless read.  A UDP socket's errors are
 		 * read by its port. */
 		(void)!getsockopt(fds[i].fd, SOL_SOCKET, SO_ERROR, &error, &len);
+		lcore->look_ns = 0;
 		return false;
 	}
 	return true;
@@ -177,8 +202,8 @@ static void lcore_idle(struct lcore *lcore)
 
 	if (n <= LCORE_POLLS)
 		return;
-	if (lcore->parent.asks || lcore->ctl)
-		lcore_time(lcore);
+	lcore_time(lcore);
+	lcore_look(lcore);
 	if (lcore->parent.asks)
 		parent_tick(lcore);
 	if (lcore->ctl)

@@ -67,6 +67,7 @@ struct lcore {
 	uint64_t busy_ns; /* spent on bursts */
 	uint64_t nr_idle; /* rounds without a packet, in a row */
 	uint64_t joins;	  /* counter when jobs were looked at last */
+	uint64_t look_ns; /* when the interfaces are looked at next */
 	uint64_t nr_jobs; /* seen so far */
 	uint8_t handles[LCORE_HANDLES / 8];
 };

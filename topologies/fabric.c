@@ -61,7 +61,7 @@ static int host_end_prepare(struct fabric *f, const struct topology_link *l, int
 	const struct topology_node *n = &f->topology->node[l->end[side].node];
 	bool first = l->end[side].port == 0; // it has the host's address
 
-	if (n->is_switch)
+	if (n->is_switch || n->outside)
 		return 0;
 	if (first && netns_address_add(end[side].ns, end[side].ifname, n->ip, n->prefix))
 		return -1;
@@ -76,8 +76,16 @@ static int link_build(struct fabric *f, const struct topology_link *l)
 
 	end_name(f, &l->end[0], &end[0]);
 	end_name(f, &l->end[1], &end[1]);
-	if (netns_link(&end[0], &end[1], l->mtu ? l->mtu : FABRIC_MTU))
+	if (l->interface[0] || l->interface[1]) {
+		for (int side = 0; side < 2; side++) {
+			const struct lower lower = { l->interface[side], l->mtu };
+
+			if (lower.name && lower_link(f->outer, &lower, &end[side]))
+				return -1;
+		}
+	} else if (netns_link(&end[0], &end[1], l->mtu ? l->mtu : FABRIC_MTU)) {
 		return -1;
+	}
 	return host_end_prepare(f, l, 0, end) || host_end_prepare(f, l, 1, end) ? -1 : 0;
 }
 
@@ -141,8 +149,8 @@ static int nodes_build(struct fabric *f)
 	const struct topology *t = f->topology;
 
 	for (unsigned int i = 0; i < t->nr_nodes; i++)
-		if (netns_open(&f->node[i], t->node[i].name) ||
-		    (t->node[i].is_switch && switch_prepare(f, i)))
+		if (!t->node[i].outside && (netns_open(&f->node[i], t->node[i].name) ||
+					    (t->node[i].is_switch && switch_prepare(f, i))))
 			return -1;
 	return 0;
 }
@@ -355,8 +363,61 @@ int fabric_build(struct fabric *f, const struct topology *t, bool udp, const int
 	return 0;
 }
 
+// The switch takes its port up by itself.
+static int end_remake(struct fabric *f, const struct topology_link *l, int side)
+{
+	const struct lower lower = { l->interface[side], l->mtu };
+	struct netns_end end[2];
+
+	end_name(f, &l->end[0], &end[0]);
+	end_name(f, &l->end[1], &end[1]);
+	if (lower_link(f->outer, &lower, &end[side]) || host_end_prepare(f, l, side, end))
+		return -1;
+	return routes_add(f, &l->end[side], &l->end[1 - side]);
+}
+
+static void end_look(struct fabric *f, unsigned int i)
+{
+	const struct topology_link *l = &f->topology->link[i / 2];
+	const char *name = l->interface[i % 2];
+	struct netns_end end;
+
+	end_name(f, &l->end[i % 2], &end);
+	if (!f->gone[i] && lower_is_linked(&end))
+		return;
+	if (!f->gone[i])
+		say_line("interface %s is gone: the link of %s waits until it is there again, and "
+			 "up",
+			 name, end.ns->name);
+	f->gone[i] = true;
+	if (!lower_is_up(f->outer, name)) {
+		f->bad[i] = false;
+	} else if (!f->bad[i]) {
+		f->bad[i] = end_remake(f, l, (int)(i % 2)) != 0;
+		f->gone[i] = f->bad[i];
+		if (!f->gone[i])
+			say_line("interface %s is there again", name);
+	}
+}
+
+void fabric_look(struct fabric *f)
+{
+	for (unsigned int i = 0; i < 2 * f->topology->nr_links; i++)
+		if (f->topology->link[i / 2].interface[i % 2])
+			end_look(f, i);
+}
+
 void fabric_free(struct fabric *f)
 {
+	const struct topology *t = f->topology;
+	struct netns_end end;
+
+	for (unsigned int i = 0; t && i < 2 * t->nr_links; i++) {
+		if (!t->link[i / 2].interface[i % 2])
+			continue;
+		end_name(f, &t->link[i / 2].end[i % 2], &end);
+		lower_unlink(&end);
+	}
 	free(f->switches);
 	f->switches = NULL;
 }

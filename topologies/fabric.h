@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "topologies/lower.h"
 #include "topologies/netns.h"
 #include "topologies/record.h"
 #include "topologies/topology.h"
@@ -35,8 +36,12 @@ struct fabric_ip {
 
 struct fabric {
 	const struct topology *topology;
-	const struct record *record; /* set before fabric_build() */
-	bool udp;		     /* each switch has one UDP socket instead of packet ports */
+	const struct record *record;		 /* set before fabric_build() */
+	bool gone[2 * TOPOLOGY_NETNS_LINKS_MAX]; /* of ends on interfaces: the interface is away */
+	bool bad[2 *
+		 TOPOLOGY_NETNS_LINKS_MAX]; /* of these: there again, but not usable, as was said */
+	struct netns *outer;		    /* has the interfaces; likewise */
+	bool udp; /* each switch has one UDP socket instead of packet ports */
 	struct netns node[TOPOLOGY_NETNS_NODES_MAX];
 	struct fabric_switch *switches; /* in the topology's order: root first */
 };
@@ -50,6 +55,8 @@ int fabric_check(const struct topology *t, bool udp);
 int fabric_build(struct fabric *f, const struct topology *t, bool udp, const int *ctl_fds);
 /* For a switch that is started again: it captures elsewhere.  0, or -1 after saying why not. */
 int fabric_switch_life(struct fabric *f, struct fabric_switch *s, unsigned int life);
+/* Now and then: an interface of the file that was away may be there again. */
+void fabric_look(struct fabric *f);
 void fabric_free(struct fabric *f);
 struct fabric_ip fabric_ip(const struct topology_node *n);
 

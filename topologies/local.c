@@ -8,6 +8,7 @@
 
 #include "switch/setup.h"
 #include "topologies/fabric.h"
+#include "topologies/lower.h"
 #include "topologies/say.h"
 
 enum { LOCAL_WORD = FABRIC_WORD, LOCAL_WORDS = 4 * FABRIC_PORTS_MAX + 24 };
@@ -48,6 +49,10 @@ int local_check(const struct topology *t, const char *fabric)
 			return say_error("%s:%zu: job %s runs a command, which %s cannot: give it a "
 					 "'workload' or use `tally-fabric run`",
 					 t->path, t->job[i].place.line + 1, t->job[i].name, fabric);
+	if (lower_is_used(t))
+		say_line("the interfaces of the file are not used: %s makes all links and has all "
+			 "hosts",
+			 fabric);
 	return 0;
 }
 

@@ -46,7 +46,7 @@ void program_plan_env(struct program_plan *plan, const char *key, const char *va
 }
 
 // The shell's own job control wants to begin as the terminal's foreground group.
-static void terminal_enter(void)
+void program_take_terminal(void)
 {
 	sigset_t s;
 
@@ -85,7 +85,7 @@ static int fds_enter(const struct program_plan *plan, int out, int err)
 static void program_enter(const struct program_plan *plan, int out, int err)
 {
 	if (plan->interactive)
-		terminal_enter();
+		program_take_terminal();
 	else
 		setsid(); // own group: one kill() reaches all of it, and Ctrl-C comes once, from us
 	if (!plan->interactive && fds_enter(plan, out, err)) {

@@ -44,6 +44,8 @@ void program_plan_env(struct program_plan *plan, const char *key, const char *va
  * 127.
  */
 int program_start(struct program *p, const struct program_plan *plan);
+/* Of a program that is about to be executed: its own group has the terminal, if there is one. */
+void program_take_terminal(void);
 /* To the program and its children; does nothing when it is not running. */
 void program_signal(const struct program *p, int sig);
 /*

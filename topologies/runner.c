@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,8 +22,10 @@
 static const double grace_s = 400; // more than the 300 s after which operations end by themselves
 static const double end_s = 5;	   // from a request to end until it is enforced
 static const double progress_s = 0.5;
+static const double orphans_s = 1;
+static const double look_s = 0.3; // between two looks at the interfaces
 
-enum { POLL_MAX = 2 * RUNNER_RANKS_MAX + 3 * TOPOLOGY_NETNS_NODES_MAX + 2 };
+enum { POLL_MAX = 2 * RUNNER_RANKS_MAX + 3 * TOPOLOGY_NETNS_NODES_MAX + 3 };
 
 struct poll_set {
 	struct pollfd fd[POLL_MAX];
@@ -51,12 +54,20 @@ static void poll_fill(struct poll_set *p, struct runner *r)
 	p->nr = 0;
 	poll_add(p, r->box->signals, NULL, NULL);
 	poll_add(p, r->box->lifeline, NULL, NULL);
+	if (r->keeping && r->keep_input)
+		poll_add(p, STDIN_FILENO, NULL, NULL);
 	for (unsigned int i = 0; i < r->nr_switches; i++) {
 		poll_add(p, r->sw[i].ready_fd, NULL, &r->sw[i]);
 		poll_add_program(p, &r->sw[i].program);
 	}
 	for (unsigned int i = 0; i < r->nr_ranks; i++)
 		poll_add_program(p, &r->rank[i].program);
+}
+
+static void usage_add(struct rusage *to, const struct rusage *usage)
+{
+	timeradd(&to->ru_utime, &usage->ru_utime, &to->ru_utime);
+	timeradd(&to->ru_stime, &usage->ru_stime, &to->ru_stime);
 }
 
 static bool program_take_end(struct program *p, pid_t pid, int status, const struct rusage *usage)
@@ -66,19 +77,32 @@ static bool program_take_end(struct program *p, pid_t pid, int status, const str
 	p->pid = 0;
 	p->ended = true;
 	p->status = status;
-	p->usage = *usage;
+	usage_add(&p->usage, usage);
 	p->end_s = clock_s();
 	return true;
+}
+
+// What a shell that was killed had started: its time is the rank's.
+static void orphan_take(struct runner *r, pid_t group, const struct rusage *usage)
+{
+	for (unsigned int i = 0; i < r->nr_ranks; i++)
+		if (r->rank[i].group == group)
+			usage_add(&r->rank[i].program.usage, usage);
 }
 
 // Also reaps what lost its parent, which is process 1's duty.
 static void programs_reap(struct runner *r)
 {
+	siginfo_t info = { .si_pid = 0 };
 	struct rusage usage;
+	pid_t pid, group;
 	int status;
-	pid_t pid;
 
-	while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) {
+	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid) {
+		group = getpgid(info.si_pid); // until it is reaped
+		pid = wait4(info.si_pid, &status, 0, &usage);
+		if (group != pid)
+			orphan_take(r, group, &usage);
 		for (unsigned int i = 0; i < r->nr_switches; i++)
 			if (program_take_end(&r->sw[i].program, pid, status, &usage))
 				runner_switch_ended(&r->sw[i]);
@@ -90,6 +114,10 @@ static void programs_reap(struct runner *r)
 
 static void interrupt_take(struct runner *r, int sig)
 {
+	if (r->keeping) { // that is what it waits for
+		r->keeping = false;
+		return;
+	}
 	if (r->nr_interrupts++) {
 		runner_ranks_signal(r, SIGKILL);
 		for (unsigned int i = 0; i < r->nr_switches; i++)
@@ -154,9 +182,11 @@ static void deadlines_check(struct runner *r)
 		screen_say(&r->screen, "no rank runs after %.0f s%s, and no more are started",
 			   now - r->begin_s, r->timed_out ? " (--timeout)" : "");
 	else
-		screen_say(&r->screen, "%u of %u ranks still run after %.0f s%s and are ended",
+		screen_say(&r->screen, "%u of %u ranks still run after %.0f s%s and are ended%s",
 			   runner_ranks_alive(r), r->nr_ranks, now - r->begin_s,
-			   r->timed_out ? " (--timeout)" : "");
+			   r->timed_out ? " (--timeout)" : "",
+			   r->timed_out ? ": give a larger one for a run that takes longer"
+					: ", as there was a failure 400 s ago");
 	for (unsigned int i = 0; i < r->nr_ranks; i++)
 		r->rank[i].given_up = r->rank[i].program.pid != 0;
 	r->failed = true; // even if they end well when asked
@@ -193,6 +223,8 @@ void runner_turn(struct runner *r, double seconds)
 	for (unsigned int i = 0; i < r->nr_switches; i++)
 		seconds = earlier(seconds, r->sw[i].start_at);
 	seconds = earlier(seconds, r->kill_s);
+	if (r->options->outer)
+		seconds = earlier(seconds, clock_s() + look_s);
 	seconds = earlier(seconds, r->deadline_s);
 	seconds = earlier(seconds, runner_jobs_next(r));
 	if (r->screen.progress && runner_ranks_alive(r) && !r->options->shell_host)
@@ -206,6 +238,8 @@ void runner_turn(struct runner *r, double seconds)
 			stream_input(set.stream[i]);
 		else if (set.fd[i].fd == r->box->lifeline)
 			_exit(SANDBOX_FAILED); // nobody is outside: everything goes with us
+		else if (set.fd[i].fd == STDIN_FILENO)
+			runner_keep_input(r);
 		else if (set.sw[i])
 			runner_switch_ready(set.sw[i]);
 	}
@@ -214,7 +248,24 @@ void runner_turn(struct runner *r, double seconds)
 	unread_take(r);
 	deadlines_check(r);
 	runner_jobs_check(r);
+	if (r->options->outer && clock_s() >= r->look_s) {
+		r->look_s = clock_s() + look_s;
+		fabric_look(&r->fabric);
+	}
 	progress_say(r);
+}
+
+// They would end with us: a little earlier, so that their time is known.
+static void orphans_end(struct runner *r)
+{
+	double end = clock_s() + orphans_s, left;
+	siginfo_t info;
+
+	if (getpid() == 1)
+		kill(-1, SIGKILL);
+	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	       (left = end - clock_s()) > 0)
+		runner_turn(r, left);
 }
 
 static int runner_run(struct runner *r)
@@ -226,6 +277,7 @@ static int runner_run(struct runner *r)
 	if (runner_page_begin(r))
 		return -1;
 	r->fabric.record = &o->record;
+	r->fabric.outer = o->outer;
 	if (fabric_build(&r->fabric, o->topology, o->udp, o->ctl_fds))
 		return -1;
 	say_note("%u links made", o->topology->nr_links);
@@ -239,7 +291,10 @@ static int runner_run(struct runner *r)
 	while (runner_ranks_alive(r) || runner_jobs_awaited(r))
 		runner_turn(r, 3600);
 	screen_clear(&r->screen);
+	if (o->keep && !r->nr_interrupts)
+		runner_keep(r);
 	runner_switches_stop(r);
+	orphans_end(r);
 	return 0;
 }
 

@@ -19,7 +19,9 @@ struct runner_options {
 	struct topology *topology;
 	bool udp, verbose;
 	struct record record;
-	struct report *report;		       /* a page; NULL: none */
+	struct report *report; /* a page; NULL: none */
+	bool keep, keep_enter; /* the network stays after the run; also until Enter is pressed */
+	struct netns *outer;   /* has the interfaces of the file, NULL: it names none */
 	int ctl_fds[TOPOLOGY_NETNS_NODES_MAX]; /* of the switches; -1: none */
 	const char *renamed;		       /* which names tallyctl does not know them by */
 	double timeout_s;	/* of the whole run; 0: none, but a grace time after a failure */
@@ -30,12 +32,12 @@ struct runner_options {
 struct runner_rank {
 	struct runner *runner;
 	struct program program;
+	pid_t group;			/* of its processes, also of those that outlive it */
 	const struct topology_job *job; /* NULL: the shell */
 	unsigned int rank;
 	const struct topology_node *node;
 	char label[RUNNER_LABEL];  /* "rank 2 on h3" */
 	char prefix[RUNNER_LABEL]; /* of its lines: "[h3 rank 2] " */
-	char last[STREAM_LINE];	   /* line of its stderr */
 	bool given_up;		   /* killed by us, as its time was up */
 	bool stopped;		   /* ended by us, as the file says when */
 };
@@ -75,10 +77,12 @@ struct runner {
 	unsigned int nr_jobs;
 	unsigned int nr_interrupts; /* signals that asked us to end */
 	bool failed;		    /* one line has said why; the ranks' codes do not show it */
+	bool keeping, keep_input;   /* nothing runs but the network; stdin may end that */
 	bool timed_out;		    /* ranks were ended because of --timeout */
 	double begin_s;		    /* of the ranks */
 	double deadline_s;	    /* then the ranks must end; 0: none */
 	double kill_s;		    /* then they are killed; 0: nobody asked them to end */
+	double look_s;		    /* the next look at the interfaces */
 	double say_s;		    /* the next progress line */
 };
 
@@ -113,6 +117,11 @@ double runner_jobs_next(const struct runner *r);
 unsigned int runner_jobs_awaited(const struct runner *r);
 /* These do not. */
 void runner_jobs_cancel(struct runner *r);
+
+/* runner_keep.c */
+/* Waits until the user wants the network no more. */
+void runner_keep(struct runner *r);
+void runner_keep_input(struct runner *r);
 
 /* runner.c */
 /* Waits for an event, at most so long, and handles it. */

@@ -59,8 +59,6 @@ static void rank_line_err(struct stream *s, const char *line)
 	struct runner_rank *k = s->owner;
 
 	rank_log(k, line);
-	if (*line)
-		snprintf(k->last, sizeof(k->last), "%s", line);
 	if (k->rank)
 		screen_line(&k->runner->screen, STDERR_FILENO, k->prefix, line);
 }
@@ -76,6 +74,27 @@ static void rank_describe(struct runner *r, struct runner_rank *k)
 		 k->rank);
 }
 
+// Whoever is there starts it, with what it would find here.
+static int rank_outside_say(struct runner *r, const struct topology_job *j, unsigned int rank)
+{
+	const struct topology *t = r->options->topology;
+	const struct topology_node *n = &t->node[j->rank_node[rank]];
+	struct topology_ranges ranges = topology_ranges(t, j, rank);
+	struct fabric_ip own = fabric_ip(n), ip = fabric_ip(&t->node[n->parent]);
+	char command[RUNNER_COMMAND], more[64] = "";
+
+	if (topology_job_command(j, command, sizeof(command)))
+		return say_error("the command of job %s is longer than %d bytes", j->name,
+				 RUNNER_COMMAND - 1);
+	if (*ranges.text)
+		snprintf(more, sizeof(more), "TALLY_RANGES=%s ", ranges.text);
+	say_line("start rank %u of job %s yourself at %s, with the address %s/%u:\n"
+		 "  TALLY_SWITCH=%s %sTALLY_JOB=%s TALLY_RANK=%u TALLY_SIZE=%u %s",
+		 rank, j->name, n->name, own.text, n->prefix, ip.text, more, j->name, rank,
+		 j->ranks.nr, command + (strncmp(command, "exec ", 5) == 0 ? 5 : 0));
+	return 0;
+}
+
 int runner_rank_start(struct runner *r, const struct topology_job *j, unsigned int rank)
 {
 	const struct topology *t = r->options->topology;
@@ -86,6 +105,8 @@ int runner_rank_start(struct runner *r, const struct topology_job *j, unsigned i
 	char *argv[] = { sh, c, command, NULL };
 	struct program_plan plan = { .ns = &r->fabric.node[j->rank_node[rank]], .argv = argv };
 
+	if (t->node[j->rank_node[rank]].outside)
+		return rank_outside_say(r, j, rank);
 	*k = (struct runner_rank){ .runner = r, .job = j, .rank = rank };
 	k->node = &t->node[j->rank_node[rank]];
 	ip = fabric_ip(&t->node[k->node->parent]);
@@ -113,6 +134,7 @@ int runner_rank_start(struct runner *r, const struct topology_job *j, unsigned i
 	if (runner_page_rank(r, k, &plan, command, sizeof(command)) ||
 	    program_start(&k->program, &plan))
 		return -1;
+	k->group = k->program.pid;
 	r->nr_ranks++;
 	return 0;
 }
@@ -134,6 +156,7 @@ static int shell_start(struct runner *r)
 	program_plan_env(&plan, "FABRIC_HOST", k->node->name);
 	if (program_start(&k->program, &plan))
 		return -1;
+	k->group = k->program.pid;
 	r->nr_ranks++;
 	return 0;
 }
@@ -182,8 +205,9 @@ void runner_rank_ended(struct runner *r, struct runner_rank *k)
 	stream_finish(&k->program.err);
 	if (!k->job || k->stopped || program_code(k->program.status) == 0)
 		return;
-	screen_say(&r->screen, "%s %s%s%s%s", k->label, program_describe(k->program.status).text,
-		   k->given_up ? " as its time was up" : "", *k->last ? ": " : "", k->last);
+	// What it said of it is on the screen already.
+	screen_say(&r->screen, "%s %s%s", k->label, program_describe(k->program.status).text,
+		   k->given_up ? " as its time was up" : "");
 	runner_failure(r);
 }
 

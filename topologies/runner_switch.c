@@ -71,6 +71,7 @@ static int switch_start(struct runner_switch *sw)
 	plan.nr_pass = sw->plan->ctl_fd < 0 ? 1 : 2;
 	sw->ready_fd = ready[0];
 	sw->ready = false;
+	program_plan_env(&plan, "FABRIC_HOST", sw->node->name); // by which it can be entered
 	rc = program_start(&sw->program, &plan);
 	close(ready[1]);
 	return rc;

@@ -101,7 +101,7 @@ static int maps_write(pid_t pid)
 }
 
 // Without user id 0 capabilities would be lost when a program is executed; ambient ones are kept.
-static int capabilities_keep(void)
+int sandbox_keep_capabilities(void)
 {
 	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct d[2];
@@ -131,7 +131,7 @@ static int sandbox_enter(struct sandbox *box)
 		return say_error("signalfd: %s", say_errno(errno));
 	if (!box->interactive)
 		setsid();
-	if (geteuid() != 0 && capabilities_keep())
+	if (geteuid() != 0 && sandbox_keep_capabilities())
 		return say_error("cannot keep capabilities: %s", strerror(errno));
 	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE,
 		  NULL)) { // AppArmor lets us in, then takes capabilities
@@ -181,12 +181,12 @@ static void terminal_take(pid_t group)
 	sigprocmask(SIG_SETMASK, &old, NULL);
 }
 
-int sandbox_run(sandbox_main *inside, bool interactive, void *context)
+int sandbox_run(sandbox_main *inside, unsigned int how, void *context)
 {
+	bool interactive = how & SANDBOX_INTERACTIVE, own_user = !(how & SANDBOX_SAME_USER);
 	unsigned long ns = CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWIPC;
 	pid_t group = interactive && isatty(STDIN_FILENO) ? tcgetpgrp(STDIN_FILENO) : -1, init;
 	struct sandbox box = { .interactive = interactive };
-	bool own_user = true;
 	sigset_t s = signal_set();
 	int life[2], rc;
 
@@ -196,8 +196,9 @@ int sandbox_run(sandbox_main *inside, bool interactive, void *context)
 		return SANDBOX_FAILED;
 	}
 	fflush(NULL);
-	init = init_clone(ns | CLONE_NEWUSER);
-	if (init < 0 && geteuid() == 0) { // root needs none, and may be allowed the rest
+	init = init_clone(own_user ? ns | CLONE_NEWUSER : ns);
+	if (init < 0 && geteuid() == 0 &&
+	    own_user) { // root needs none, and may be allowed the rest
 		own_user = false;
 		init = init_clone(ns);
 	}

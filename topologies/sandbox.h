@@ -7,6 +7,11 @@
 #include <stdbool.h>
 
 enum { SANDBOX_FAILED = 125 }; /* exit code: there is no fabric */
+enum {
+	SANDBOX_INTERACTIVE = 1, /* for a shell */
+	SANDBOX_SAME_USER =
+		2, /* no user namespace: what the caller may do outside is still allowed */
+};
 
 struct sandbox {
 	int lifeline;	  /* readable: the process outside is gone */
@@ -25,10 +30,13 @@ typedef int sandbox_main(const struct sandbox *box, void *context);
  * and mount namespaces go with their last process.  Process 1 dies with the caller, however that
  * ends.
  */
-int sandbox_run(sandbox_main *inside, bool interactive, void *context);
+int sandbox_run(sandbox_main *inside, unsigned int how, void *context);
 
 /* Private /sys, /dev/shm (with RUNTIME_DIRECTORY in it) and host name for the calling process. */
 int sandbox_private_mounts(const char *hostname);
+
+/* Programs that are executed have the capabilities of this process; 0 or -1. */
+int sandbox_keep_capabilities(void);
 
 /* Lets the signals through that sandbox_run() holds back, for a program that is to be executed. */
 void sandbox_unblock(void);

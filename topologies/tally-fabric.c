@@ -13,6 +13,7 @@
 #include "switch/io/outfile.h"
 #include "topologies/control.h"
 #include "topologies/draw_file.h"
+#include "topologies/enter.h"
 #include "topologies/report.h"
 #include "topologies/runner.h"
 #include "topologies/sandbox.h"
@@ -47,6 +48,7 @@ enum {
 	OPTION_COMPARE,
 	OPTION_TIMELINE,
 	OPTION_REPORT,
+	OPTION_KEEP,
 };
 
 static const char help[] =
@@ -57,6 +59,9 @@ static const char help[] =
 	"       tally-fabric shell FILE HOST [-- COMMAND [ARG]...]\n"
 	"                                         make the network, start the switches, and give a\n"
 	"                                         shell (or run COMMAND) in HOST\n"
+	"       tally-fabric enter HOST [-- COMMAND [ARG]...]\n"
+	"                                         a shell (or COMMAND) in HOST, or in a switch, of a\n"
+	"                                         network that runs already, as with --keep\n"
 	"\n"
 	"The network is made of private namespaces and virtual Ethernet pairs: no root is needed,\n"
 	"and nothing is left when the program ends, however it ends.\n"
@@ -87,6 +92,7 @@ static const char help[] =
 	"  --compare            sim: a ring and a parameter server on the same links beside it\n"
 	"  --timeline T         sim: also the packets sent and sent again in each T, such as 10ms;\n"
 	"                       with --report also of run: the interval of the page\n"
+	"  --keep               run, shell: the network stays afterwards, until Enter or Ctrl-C\n"
 	"  -v, --verbose        show the steps, and what all ranks and switches print\n"
 	"  -h, --help           this text\n"
 	"  -V, --version        the version\n"
@@ -116,6 +122,7 @@ static const struct option options[] = {
 	{ "timeline", required_argument, NULL, OPTION_TIMELINE },
 	{ "link-rate", required_argument, NULL, OPTION_LINK_RATE },
 	{ "link-delay", required_argument, NULL, OPTION_LINK_DELAY },
+	{ "keep", no_argument, NULL, OPTION_KEEP },
 	{ "verbose", no_argument, NULL, 'v' },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
@@ -124,7 +131,7 @@ static const struct option options[] = {
 
 struct arguments {
 	double loss, dup, reorder; /* < 0: not given */
-	bool seed_given, udp, inproc, verbose, help, version;
+	bool seed_given, udp, inproc, keep, verbose, help, version;
 	const char *of_sim, *of_run; /* an option given that only this command has; NULL: none */
 	uint64_t seed, mtu, timeout;
 	const char *output, *format; /* NULL: not given */
@@ -264,6 +271,9 @@ static int argument_take(struct arguments *a, int c)
 	case OPTION_LINK_RATE:
 	case OPTION_LINK_DELAY:
 		return sim_take(a, c);
+	case OPTION_KEEP:
+		a->keep = true;
+		return 0;
 	case 'v':
 		a->verbose = true;
 		return 0;
@@ -398,21 +408,42 @@ static int host_check(const struct topology *t, const char *name)
 {
 	int i = topology_node_find(t, name, strlen(name));
 
+	if (i >= 0 && t->node[i].outside)
+		return say_error("%s: host %s is outside, behind an interface: no shell is there",
+				 t->path, name);
 	if (i >= 0 && !t->node[i].is_switch)
 		return 0;
 	return say_error("%s: expected the name of a host, not '%s'", t->path, name);
 }
 
+// What a shell is to run where no command is given.
+static char *const *own_shell(void)
+{
+	static char sh[] = "/bin/sh", *argv[2];
+	char *own = getenv("SHELL");
+
+	argv[0] = own && *own == '/' ? own : sh;
+	return argv;
+}
+
+static bool all_are_outside(const struct topology *t)
+{
+	for (unsigned int i = 0; i < t->nr_jobs; i++)
+		for (unsigned int k = 0; k < t->job[i].ranks.nr; k++)
+			if (!t->node[t->job[i].rank_node[k]].outside)
+				return false;
+	return true;
+}
+
 static int fabric_main(struct topology *t, struct arguments *a, char **shell)
 {
-	static char sh[] = "/bin/sh";
-	char *own = getenv("SHELL"), *own_argv[] = { own && *own == '/' ? own : sh, NULL };
 	struct runner_options o = { .topology = t, .udp = a->udp, .verbose = a->verbose };
+	struct netns outer = { .fd = -1 };
 	int code;
 
 	if (shell) {
 		o.shell_host = shell[0];
-		o.shell_argv = shell[1] ? shell + 1 : own_argv;
+		o.shell_argv = shell[1] ? shell + 1 : own_shell();
 		if (host_check(t, o.shell_host))
 			return EXIT_USAGE;
 	}
@@ -421,13 +452,30 @@ static int fabric_main(struct topology *t, struct arguments *a, char **shell)
 		return EXIT_USAGE;
 	if (fabric_check(t, a->udp) || path_extend())
 		return EXIT_USAGE;
+	if (!shell && !a->keep && all_are_outside(t)) {
+		say_error("%s: all ranks are outside, so that nothing would keep the network: add "
+			  "--keep",
+			  t->path);
+		return EXIT_USAGE;
+	}
+	o.keep = a->keep;
+	// Not in the background, where it would take what others are to read.
+	o.keep_enter = a->keep && isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp();
 	o.timeout_s = (double)a->timeout;
 	o.record = a->record;
 	o.report = &a->report;
 	if (record_open(&o.record, t, a->argc, a->argv) || report_open(&a->report, t))
 		return EXIT_USAGE;
 	o.renamed = control_open(t, o.ctl_fds);
-	code = sandbox_run(runner_main, shell != NULL, &o);
+	o.outer = lower_is_used(t) ? &outer : NULL;
+	if (o.outer && lower_open(o.outer))
+		code = SANDBOX_FAILED;
+	else
+		code = sandbox_run(runner_main,
+				   (shell ? SANDBOX_INTERACTIVE : 0) |
+					   (o.outer ? SANDBOX_SAME_USER : 0),
+				   &o);
+	netns_close(&outer);
 	record_close(&o.record, code);
 	return code;
 }
@@ -481,13 +529,19 @@ static int local_main(struct topology *t, struct arguments *a, bool sim)
 static int command_main(int argc, char **argv, struct arguments *a)
 {
 	const char *command = argv[0];
-	bool shell = strcmp(command, "shell") == 0;
+	bool shell = strcmp(command, "shell") == 0, run = strcmp(command, "run") == 0;
 	struct topology *t;
 	int rc;
 
-	if (!shell && strcmp(command, "run") != 0 && strcmp(command, "sim") != 0 &&
-	    strcmp(command, "check") != 0 && strcmp(command, "draw") != 0) {
-		say_error("expected run, sim, check, draw or shell, not '%s' (see --help)",
+	if (strcmp(command, "enter") == 0 && argc > 1 && !a->keep)
+		return enter_main(argv[1], argc > 2 ? argv + 2 : own_shell());
+	if (strcmp(command, "enter") == 0) {
+		say_error("expected a HOST after enter, and not --keep (see --help)");
+		return EXIT_USAGE;
+	}
+	if (!shell && !run && strcmp(command, "sim") != 0 && strcmp(command, "check") != 0 &&
+	    strcmp(command, "draw") != 0) {
+		say_error("expected run, sim, check, draw, shell or enter, not '%s' (see --help)",
 			  command);
 		return EXIT_USAGE;
 	}
@@ -500,6 +554,11 @@ static int command_main(int argc, char **argv, struct arguments *a)
 	}
 	if (a->report.dir && strcmp(command, "run") != 0 && strcmp(command, "sim") != 0) {
 		say_error("--report is an option of tally-fabric run and sim, not of %s", command);
+		return EXIT_USAGE;
+	}
+	if (a->keep && ((!run && !shell) || a->inproc)) {
+		say_error("--keep is an option of tally-fabric run and shell, with a network of "
+			  "namespaces");
 		return EXIT_USAGE;
 	}
 	if (argc < 2 + shell || (!shell && argc > 2)) {

@@ -47,6 +47,7 @@ struct topology_node {
 	struct topology_place place;
 	bool is_switch;
 	bool restart; /* a switch: start it again when it dies */
+	bool outside; /* a host: behind an interface, so that the fabric does not have it */
 	/* Of a switch, 0: tally-switch's default. */
 	unsigned int jobs, slots;
 	uint64_t memory;     /* bytes, of the slots' values */
@@ -94,6 +95,10 @@ struct topology_link {
 	double loss, reorder, dup;
 	struct topology_fault fault[TOPOLOGY_FAULTS];
 	unsigned int mtu; /* 0: the default */
+	/* Of the machine, that the ends stand on; NULL: none.  A host whose end alone has none is outside. */
+	const char *interface[2];
+	struct topology_list interfaces; /* as they are written */
+	struct topology_place interface_place;
 };
 
 struct topology_workload {

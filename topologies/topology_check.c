@@ -180,6 +180,22 @@ static void host_check(struct reader *r, const struct topology_node *n)
 			sw->name);
 }
 
+// It is not ours to be linked or to run commands in.
+static void outside_check(struct reader *r)
+{
+	const struct topology *t = r->topology;
+
+	for (unsigned int i = 0; i < t->nr_nodes; i++) {
+		const struct topology_node *n = &t->node[i];
+
+		if (n->outside && (n->nr_links > 1 || n->commands.nr))
+			reader_error(r, n->place,
+				     "expected no %s of host %s, which is outside, behind an "
+				     "interface",
+				     n->nr_links > 1 ? "other link" : "commands", n->name);
+	}
+}
+
 static void nodes_check(struct reader *r)
 {
 	const struct topology *t = r->topology;
@@ -210,6 +226,7 @@ void reader_complete(struct reader *r)
 	duplicates_check(r);
 	if (r->nr_errors == 0)
 		addresses_choose(r);
+	outside_check(r);
 	if (r->nr_errors == 0 && r->topology->nr_jobs)
 		runnable_check(r);
 }

@@ -5,6 +5,8 @@
 #include "topologies/topology.h"
 #include "topologies/topology_reader.h"
 
+enum { INTERFACE_MAX = 15 };
+
 static void read_link_delay(struct reader *r, yaml_node_t *n, void *to)
 {
 	struct topology_link *l = to;
@@ -38,6 +40,76 @@ static void read_fault(struct reader *r, yaml_node_t *n, void *to)
 	reader_read_text(r, n, &f->text);
 }
 
+static void read_interface(struct reader *r, yaml_node_t *n, void *to)
+{
+	struct topology_link *l = to;
+
+	l->interface_place = reader_place(n);
+	if (n->type == YAML_SEQUENCE_NODE) {
+		reader_read_list(r, n, &l->interfaces);
+		return;
+	}
+	l->interfaces.item = reader_alloc(r, 1, sizeof(*l->interfaces.item));
+	if (!l->interfaces.item)
+		return;
+	l->interfaces.item[0] = reader_text(n);
+	l->interfaces.nr = 1;
+}
+
+static bool interface_is_good(const char *s)
+{
+	return s && *s && strlen(s) <= INTERFACE_MAX && !strpbrk(s, "/: \t\n") && *s != '.';
+}
+
+static bool interface_is_taken(const struct reader *r, const char *s)
+{
+	for (unsigned int i = 0; i < 2 * r->topology->nr_links; i++) {
+		const char *other = r->topology->link[i / 2].interface[i % 2];
+
+		if (other && strcmp(other, s) == 0)
+			return true;
+	}
+	return false;
+}
+
+// One is that of the switch's end, and the host is outside; two are those of both ends.
+static bool interfaces_place(struct reader *r, struct topology_link *l)
+{
+	const struct topology *t = r->topology;
+	bool low = t->node[l->end[0].node].is_switch, high = t->node[l->end[1].node].is_switch;
+	const struct topology_list *list = &l->interfaces;
+
+	if (!list->nr)
+		return true;
+	for (unsigned int i = 0; i < list->nr; i++) {
+		if (interface_is_good(list->item[i]) && !interface_is_taken(r, list->item[i]) &&
+		    !(i && strcmp(list->item[0], list->item[i]) == 0))
+			continue;
+		reader_error(r, l->interface_place,
+			     "expected the name of an interface that no other end has, such as "
+			     "eth1, not '%s'",
+			     list->item[i] ? list->item[i] : "");
+		return false;
+	}
+	if (!low && !high) {
+		reader_error(r, l->interface_place,
+			     "expected no interface at a link between hosts: one end is a switch");
+		return false;
+	}
+	if (list->nr > 2 || (low && high && list->nr != 2)) {
+		reader_error(r, l->interface_place, "expected %s, not %u",
+			     low && high ? "the interfaces of both switches, such as [eth1, eth2]"
+					 : "one interface, or those of both ends",
+			     list->nr);
+		return false;
+	}
+	if (list->nr == 1)
+		l->interface[high] = list->item[0];
+	for (unsigned int i = 0; list->nr == 2 && i < 2; i++)
+		l->interface[i] = list->item[i];
+	return true;
+}
+
 #define FAULT(key) read_fault, offsetof(struct topology_link, fault[key]), false
 static const struct reader_key link_keys[] = {
 	{ "delay", read_link_delay, 0, false }, // these two also note that they were given
@@ -53,6 +125,7 @@ static const struct reader_key link_keys[] = {
 	{ "corrupt", FAULT(TOPOLOGY_CORRUPT) },
 	{ "corrupt-checked", FAULT(TOPOLOGY_CORRUPT_CHECKED) },
 	{ "down", FAULT(TOPOLOGY_DOWN) },
+	{ "interface", read_interface, 0, false },
 	{ NULL, NULL, 0, false },
 };
 #undef FAULT
@@ -142,6 +215,8 @@ static void link_add(struct topology *t, struct topology_link *l)
 
 		if (!n->is_switch)
 			l->end[side].port = n->nr_links;
+		if (!n->is_switch && l->interface[1 - side] && !l->interface[side])
+			n->outside = true;
 		n->nr_links++;
 	}
 	t->nr_links++;
@@ -182,7 +257,7 @@ void reader_read_link(struct reader *r, yaml_node_t *n)
 	if (nr == 4)
 		read_link_rate(r, reader_list_item(r, n, 3), l);
 	reader_check_faults(r, l);
-	if (!bad)
+	if (!bad && interfaces_place(r, l))
 		link_add(t, l);
 }
 

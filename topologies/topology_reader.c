@@ -334,8 +334,14 @@ void reader_read_size(struct reader *r, yaml_node_t *n, void *to)
 
 void reader_read_share(struct reader *r, yaml_node_t *n, void *to)
 {
-	if (topology_share_parse(reader_text(n), to))
-		reader_expected(r, n, "a share such as 0.1% or 0.001, at most 100%");
+	double share;
+
+	// Whoever writes 1 may mean 1 %.
+	if (topology_share_parse(reader_text(n), &share) ||
+	    (share >= 1 && !strchr(reader_text(n), '%')))
+		reader_expected(r, n, "a share such as 0.1% or 0.001 (all: 100%)");
+	else
+		*(double *)to = share;
 }
 
 int reader_read_whole(struct reader *r, yaml_node_t *n, struct reader_whole range, uint64_t *to)

@@ -78,8 +78,10 @@ static void uplink_set(struct reader *r, const struct topology_link *l)
 	if (n->parent != TOPOLOGY_NO_NODE) {
 		reader_error(r, l->place,
 			     "expected one link of %s upwards, not also this one: %s has one "
-			     "(of two switches the first is the lower one)",
-			     n->name, reader_line(r, t->link[n->uplink].place, l->place).text);
+			     "(of two switches the first is the lower one: if that is %s, turn the "
+			     "ends around)",
+			     n->name, reader_line(r, t->link[n->uplink].place, l->place).text,
+			     t->node[high].name);
 		return;
 	}
 	n->parent = high;
@@ -307,8 +309,10 @@ static void members_check(struct reader *r, const struct tree_job *tree, unsigne
 	if (nr_ranks && nr_switches)
 		reader_error(r, j->rank_place[rank],
 			     "expected the ranks of job %s below leaves alone, not also rank %u at "
-			     "switch %s, which adds up leaves: link %s to a leaf",
-			     j->name, rank, t->node[sw].name, j->ranks.item[rank]);
+			     "switch %s, which adds up leaves: link %s to a leaf, or to one more "
+			     "switch below %s",
+			     j->name, rank, t->node[sw].name, j->ranks.item[rank],
+			     t->node[sw].name);
 	if (nr_ranks + nr_switches > WIRE_WORLD_MAX)
 		reader_error(r, j->place,
 			     "expected at most %d ranks or leaves of job %s at switch %s, not %u: "

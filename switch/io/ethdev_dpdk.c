@@ -40,6 +40,7 @@ struct ethdev {
 	bool opened;
 	bool af_packet; /* see above */
 	int netdev_fd;
+	uint64_t missed, errors; /* by devices that were here before this one */
 	char name[64];
 };
 
@@ -312,8 +313,12 @@ static unsigned ethdev_rx(struct port *port, struct pkt *pkts, unsigned max)
 {
 	struct ethdev *dev = port->priv;
 	struct rte_mbuf *mbufs[ETHDEV_BURST];
-	uint16_t nr = rte_eth_rx_burst(dev->id, 0, mbufs,
-				       (uint16_t)(max < ETHDEV_BURST ? max : ETHDEV_BURST));
+	uint16_t nr;
+
+	if (port->gone)
+		return 0;
+	nr = rte_eth_rx_burst(dev->id, 0, mbufs,
+			      (uint16_t)(max < ETHDEV_BURST ? max : ETHDEV_BURST));
 
 	for (uint16_t i = 0; i < nr; i++)
 		ethdev_pkt(port, &pkts[i], mbufs[i]);
@@ -387,6 +392,12 @@ static void ethdev_tx_some(struct port *port, struct ethdev *dev, struct pkt *pk
 
 static void ethdev_tx(struct port *port, struct pkt *pkts, unsigned nr)
 {
+	if (port->gone) {
+		port->stats.tx_dropped += nr;
+		for (unsigned i = 0; i < nr; i++)
+			rte_pktmbuf_free(pkts[i].buf);
+		return;
+	}
 	for (unsigned i = 0; i < nr; i += ETHDEV_BURST)
 		ethdev_tx_some(port, port->priv, pkts + i,
 			       nr - i < ETHDEV_BURST ? nr - i : ETHDEV_BURST);
@@ -399,8 +410,45 @@ static void ethdev_read_stats(struct port *port)
 
 	if (!dev->opened || rte_eth_stats_get(dev->id, &stats))
 		return;
-	port->stats.dev_missed = stats.imissed + stats.rx_nombuf;
-	port->stats.dev_errors = stats.ierrors;
+	port->stats.dev_missed = dev->missed + stats.imissed + stats.rx_nombuf;
+	port->stats.dev_errors = dev->errors + stats.ierrors;
+}
+
+/* The driver's socket cannot be bound again: another device takes the place of this one. */
+static int ethdev_remake(struct port *port, struct ethdev *dev)
+{
+	struct port_error err;
+
+	port->fd = dev->netdev_fd; /* which never has any input */
+	if (dev->opened) {
+		(void)!rte_eth_dev_stop(dev->id);
+		(void)!rte_eth_dev_close(dev->id);
+	}
+	if (dev->made)
+		(void)!rte_vdev_uninit(dev->name);
+	dev->opened = dev->made = false;
+	dev->missed = port->stats.dev_missed;
+	dev->errors = port->stats.dev_errors;
+	if (ethdev_make(port, dev, &err) || ethdev_start(port, dev, &err)) {
+		snprintf(port->note, sizeof(port->note), "%.255s", err.text);
+		return -1;
+	}
+	port->fd = netdev_socket_find(port->spec.dev);
+	return 0;
+}
+
+static void ethdev_look(struct port *port)
+{
+	struct ethdev *dev = port->priv;
+
+	if (port->spec.form != PORT_NETDEV || port->fd < 0)
+		return;
+	if (!port->gone) {
+		ethdev_read_stats(port);
+		port->gone = !netdev_is_there(port->fd);
+	} else if (netdev_is_back(port, dev->netdev_fd)) {
+		port->gone = ethdev_remake(port, dev) != 0;
+	}
 }
 
 static void ethdev_close(struct port *port)
@@ -427,6 +475,7 @@ const struct port_ops port_ethdev_ops = {
 	.open = ethdev_open,
 	.rx = ethdev_rx,
 	.tx = ethdev_tx,
+	.look = ethdev_look,
 	.read_stats = ethdev_read_stats,
 	.close = ethdev_close,
 };

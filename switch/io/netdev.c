@@ -48,9 +48,15 @@ static int netdev_check(struct port *port, int fd, struct port_error *err)
 	return 0;
 }
 
+static int netdev_promisc(int fd, unsigned index)
+{
+	struct packet_mreq mreq = { .mr_ifindex = (int)index, .mr_type = PACKET_MR_PROMISC };
+
+	return setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &mreq, sizeof(mreq));
+}
+
 int netdev_open(struct port *port, struct port_error *err)
 {
-	struct packet_mreq mreq = { .mr_type = PACKET_MR_PROMISC };
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), bad;
 
 	if (fd < 0)
@@ -69,8 +75,7 @@ int netdev_open(struct port *port, struct port_error *err)
 			"-Urn` or tally-fabric; the port forms udp: and memif: need no privilege");
 	if (fd < 0)
 		return port_refuse(port, err, "cannot open a packet socket: %s", strerror(errno));
-	mreq.mr_ifindex = (int)if_nametoindex(port->spec.dev);
-	if (setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &mreq, sizeof(mreq))) {
+	if (netdev_promisc(fd, if_nametoindex(port->spec.dev))) {
 		port_refuse(port, err, "cannot make the interface promiscuous: %s",
 			    strerror(errno));
 		close(fd);
@@ -94,4 +99,37 @@ int netdev_socket_find(const char *name)
 			return fd;
 	}
 	return -1;
+}
+
+bool netdev_is_there(int fd)
+{
+	struct sockaddr_ll addr;
+	socklen_t len = sizeof(addr);
+
+	return getsockname(fd, (struct sockaddr *)&addr, &len) || addr.sll_ifindex > 0;
+}
+
+/* The buffers have room for the old MTU. */
+static void netdev_remeasure(struct port *port, int fd)
+{
+	struct ifreq ifr;
+
+	if (netdev_query(fd, SIOCGIFMTU, port->spec.dev, &ifr) || ifr.ifr_mtu == port->mtu)
+		return;
+	snprintf(port->note, sizeof(port->note), "%.15s has come back with MTU %d instead of %d%s",
+		 port->spec.dev, ifr.ifr_mtu, port->mtu,
+		 ifr.ifr_mtu < port->mtu ? "" : ", which the switch uses when it is started again");
+	if (ifr.ifr_mtu < port->mtu)
+		port->mtu = (uint16_t)ifr.ifr_mtu;
+}
+
+bool netdev_is_back(struct port *port, int promisc_fd)
+{
+	unsigned index = if_nametoindex(port->spec.dev);
+
+	if (!index)
+		return false;
+	(void)netdev_promisc(promisc_fd, index);
+	netdev_remeasure(port, promisc_fd);
+	return true;
 }

@@ -13,4 +13,9 @@ int netdev_open(struct port *port, struct port_error *err);
  * poll() for input, nothing else. */
 int netdev_socket_find(const char *name);
 
+/* Whether the interface of a packet socket is still in this network namespace. */
+bool netdev_is_there(int fd);
+/* Whether there is one of the port's name again, which is then made promiscuous by the socket of netdev_open(). */
+bool netdev_is_back(struct port *port, int promisc_fd);
+
 #endif

@@ -66,6 +66,7 @@ struct port {
 	uint16_t mtu; /* IP bytes */
 	bool framed;
 	bool checked;	   /* check() succeeded: close() has something to do */
+	bool gone;	   /* its interface is not there; what is to be sent is dropped */
 	int fd;		   /* to poll for input, -1: none */
 	void *priv;	   /* the backend's */
 	struct pool *pool; /* where packets to send on this port, and copies of its own, come from */
@@ -86,6 +87,8 @@ struct port_ops {
 	void (*tx)(struct port *port, struct pkt *pkts, unsigned nr);
 	/* A peer (ip, udp_port) at which no process listens any more; false: none to tell.  May be NULL. */
 	bool (*gone)(struct port *port, struct flow *peer);
+	/* Now and then: finds out whether the interface is gone, and takes one of its name up again.  May be NULL. */
+	void (*look)(struct port *port);
 	/* Reads the device's own counters into stats.  May be NULL. */
 	void (*read_stats)(struct port *port);
 	void (*close)(struct port *port);

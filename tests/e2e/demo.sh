@@ -175,13 +175,29 @@ case_timeout()
 	ends shell 124
 	printed shell.err 'tally-fabric: the command still runs after 1 s and is ended$'
 	ends run 124
-	printed run.err 'tally-fabric: 2 of 2 ranks still run after 1 s \(--timeout\) and are ended$'
+	printed run.err 'tally-fabric: 2 of 2 ranks still run after 1 s \(--timeout\) and are ended: give a larger one for a run'
 	printed run.err 'rank 1 on h2 was killed by signal 9 \(Killed\) as its time was up'
 	# One that failed before that says why.
 	topology "$dir/failed.yaml" '[ $TALLY_RANK = 3 ] || sleep 1000; exit 7'
 	spawn failed "$fabric" run "$dir/failed.yaml" --timeout 2
 	ends failed 7
 	printed failed.err 'rank 3 on h4 exited with 7'
+}
+
+# Time of what a rank's shell has started counts, whoever reaps it.
+case_orphans()
+{
+	cat >"$dir/burn" <<-END
+		(trap '' TERM; i=0; while [ \$i -lt 300000 ]; do i=\$((i+1)); done; touch '$dir/done'; sleep 1000) &
+		until [ -e '$dir/done' ]; do sleep 0.1; done
+		kill -9 \$\$
+	END
+	topology "$dir/demo.yaml" "exec sh '$dir/burn'"
+	sed -i 's/ranks: .*, run/ranks: [h1], run/' "$dir/demo.yaml"
+	spawn run "$fabric" run "$dir/demo.yaml" --timeout "$patience"
+	ends run 137
+	awk '$4 == 137 { exit $6 < 0.1 } END { exit !NR }' "$dir/run.out" ||
+		fail "the time of what the shell started does not count"
 }
 
 children()
@@ -317,5 +333,5 @@ case_terminated()
 }
 
 run_cases 2 same-weights same-weights-with-loss two-at-the-same-time one-core udp-driver accuracy files \
-	rank-killed switch-killed timeout unread killed interrupted terminated
+	rank-killed switch-killed timeout orphans unread killed interrupted terminated
 exit $not_ok

@@ -233,7 +233,7 @@ case_fabric-options()
 		fail "skip: tally-fabric is not built"
 		return
 	fi
-	refused 2 "expected run, sim, check, draw or shell, not 'nosuch'" "$fabric" nosuch
+	refused 2 "expected run, sim, check, draw, shell or enter, not 'nosuch'" "$fabric" nosuch
 	refused 2 'expected one FILE after run' "$fabric" run
 	refused 2 'expected one FILE after run' "$fabric" run "$file" stray
 	refused 2 '/nowhere\.yaml: .*No such file' "$fabric" run /nowhere.yaml

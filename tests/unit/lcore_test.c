@@ -550,6 +550,43 @@ static void lcore__too_big_for_the_way_out(void **state)
 	assert_int_equal(ports[2].port.stats.tx_too_big, 1);
 }
 
+static uint64_t look_now_ns;
+static unsigned nr_looks;
+
+static uint64_t look_clock(void)
+{
+	return look_now_ns;
+}
+
+static void fake_look(struct port *port)
+{
+	port->gone = ++nr_looks % 2;
+}
+
+/* A port that can be looked at is so every 100 ms, and not at every burst. */
+static void lcore__looks_at_interfaces(void **state)
+{
+	static const struct port_ops looked = {
+		.framed = true, .rx = fake_rx, .tx = fake_tx, .look = fake_look
+	};
+	uint8_t payload[32] = { 1 };
+
+	(void)state;
+	look_now_ns = lcore.now.now_ns;
+	lcore.clock = look_clock;
+	ports[2].port.ops = &looked;
+	nr_looks = 0;
+	for (unsigned i = 0; i < 21; i++) {
+		inbox[0].nr = inbox[0].at = outbox[2].nr = 0;
+		rank_send(0, 3, payload, sizeof(payload));
+		lcore_turn(&lcore);
+		assert_int_equal(nr_looks, 1 + i / 10);
+		assert_int_equal(ports[2].port.gone, nr_looks % 2);
+		look_now_ns += 10000000;
+	}
+	lcore.clock = NULL;
+}
+
 static void lcore__longer_than_any_buffer(void **state)
 {
 	uint8_t payload[32] = { 1 };
@@ -602,7 +639,7 @@ static void lcore__arp_that_claims_the_switchs_address(void **state)
 	assert_true(lcore.claim_ns > 0);
 }
 
-/* How many packets a capture has, each with a stamp of this run; it is removed. */
+/* How many packets a capture has, each with a stamp of this run, or 1 ns later if it was sent; it is removed. */
 static unsigned captured(const char *dir, const char *name, uint64_t from_ns)
 {
 	char path[128], why[PCAP_ERRBUF_SIZE];
@@ -617,7 +654,7 @@ static unsigned captured(const char *dir, const char *name, uint64_t from_ns)
 	for (; pcap_next_ex(pcap, &header, &data) == 1; nr++)
 		assert_in_range((uint64_t)header->ts.tv_sec * 1000000000 +
 					(uint64_t)header->ts.tv_usec,
-				from_ns, lcore_wall_ns(&lcore));
+				from_ns, lcore_wall_ns(&lcore) + 1);
 	pcap_close(pcap);
 	unlink(path);
 	return nr;
@@ -685,6 +722,7 @@ int main(void)
 		TEST(lcore__all_lost),
 		TEST(lcore__flood),
 		TEST(lcore__too_big_for_the_way_out),
+		TEST(lcore__looks_at_interfaces),
 		TEST(lcore__longer_than_any_buffer),
 		TEST(lcore__names_the_port_of_trains),
 		TEST(lcore__arp_that_claims_the_switchs_address),

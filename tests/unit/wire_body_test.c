@@ -356,7 +356,7 @@ static void wire_status_parse__errors(void **state)
 	} cases[] = {
 		{ 0x14, 0, 0, WIRE_BAD_FIELD },	  { 0x15, 0, 0, WIRE_OK },
 		{ 0x14, 0, 5, WIRE_BAD_FIELD },	  { 0x15, 0, 5, WIRE_BAD_FIELD },
-		{ 0x14, 1, 14, WIRE_OK },	  { 0x14, 1, 15, WIRE_BAD_FIELD },
+		{ 0x14, 1, 15, WIRE_OK },	  { 0x14, 1, 16, WIRE_BAD_FIELD },
 		{ 0x14, 29, 64, WIRE_BAD_FIELD }, { 0x14, 28, 0, WIRE_BAD_FIELD },
 		{ 0x14, 28, 35, WIRE_BAD_FIELD }, { 0x14, 28, 34, WIRE_OK },
 		{ 0x14, 40, 6, WIRE_OK },	  { 0x14, 40, 7, WIRE_BAD_FIELD },
