@@ -215,6 +215,15 @@ static int sim_take(struct arguments *a, int c)
 	}
 }
 
+static int fabric_take(struct arguments *a)
+{
+	a->of_run = "fabric";
+	a->inproc = strcmp(optarg, "inproc") == 0;
+	if (!a->inproc && strcmp(optarg, "netns") != 0)
+		return value_bad("fabric", optarg, "netns or inproc");
+	return 0;
+}
+
 static int argument_take(struct arguments *a, int c)
 {
 	switch (c) {
@@ -258,11 +267,7 @@ static int argument_take(struct arguments *a, int c)
 		a->report.dir = optarg;
 		return *optarg ? 0 : say_error("--report: expected a directory");
 	case OPTION_FABRIC:
-		a->of_run = "fabric";
-		a->inproc = strcmp(optarg, "inproc") == 0;
-		if (!a->inproc && strcmp(optarg, "netns") != 0)
-			return value_bad("fabric", optarg, "netns or inproc");
-		return 0;
+		return fabric_take(a);
 	case OPTION_SEEDS:
 	case OPTION_WORKERS:
 	case OPTION_SWEEP:
