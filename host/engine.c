@@ -209,12 +209,23 @@ static unsigned engine_receive(struct engine *engine)
 
 /* --- Sending ------------------------------------------------------------------------------------ */
 
+/* Whether the path is found too narrow for the P asked for, and another will be. */
+static bool engine_narrowed(struct engine *engine)
+{
+	const enum session_event event =
+		session_too_large(&engine->session, engine->transport->p, engine->now_ns);
+
+	engine->transport->narrowed = false;
+	if (event != SESSION_NOTHING)
+		engine_event(engine, event, false);
+	return event != SESSION_NOTHING;
+}
+
 /* The chunk that could not go is lost to the protocol; only its size is a reason to give up. */
 static void engine_send_failed(struct engine *engine)
 {
 	struct transport *transport = engine->transport;
 	const int why = transport->failed;
-	enum session_event event;
 
 	transport->failed = 0;
 	if (why != EMSGSIZE) {
@@ -223,11 +234,8 @@ static void engine_send_failed(struct engine *engine)
 			  strerror(why));
 		return;
 	}
-	event = session_too_large(&engine->session, transport->p, engine->now_ns);
-	if (event != SESSION_NOTHING) {
-		engine_event(engine, event, false);
-	} else if (engine->session.state == SESSION_RUNNING && !engine->status &&
-		   transport->p < session_status(&engine->session)->p) {
+	if (!engine_narrowed(engine) && engine->session.state == SESSION_RUNNING &&
+	    !engine->status && transport->p < session_status(&engine->session)->p) {
 		snprintf(engine->text, ENGINE_TEXT,
 			 "the path to the switch %s no longer carries chunks of the %u bytes agreed, but of %u; every "
 			 "rank calls tally_rejoin()",
@@ -253,6 +261,8 @@ static bool engine_flush(struct engine *engine)
 		engine->stats.tx_packets += nr;
 		if (engine->transport->failed)
 			engine_send_failed(engine);
+		else if (engine->transport->narrowed)
+			engine_narrowed(engine);
 	} while (nr && engine->tx_at < engine->tx_nr);
 	engine->stats.split.wire_ns += engine_clock() - begin_ns;
 	if (engine->tx_at < engine->tx_nr) {

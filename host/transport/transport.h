@@ -74,6 +74,7 @@ struct transport {
 	uint16_t port; /* local UDP port, as the switch sees it */
 	uint16_t p;    /* largest P that the path is known to carry */
 	int failed;    /* errno of a packet that could not go; the caller clears it */
+	bool narrowed; /* somebody said that p was too much, and it is less now; the caller clears it */
 	bool refused;  /* the last sign of life: nobody listens at the switch's address */
 	uint64_t lost; /* packets that could not go */
 	char text[TRANSPORT_TEXT]; /* e.g. "udp, segmentation offload", "inproc" */

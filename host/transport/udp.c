@@ -36,6 +36,7 @@ enum {
 	UDP_MTU_MIN = UDP_HEADERS + WIRE_HEADER + WIRE_BODY, /* the shortest JOIN */
 	UDP_SOCKET_BYTES = 8 << 20,
 	UDP_YIELDS = 4,	     /* sched_yield() before sleeping */
+	UDP_TOO_LARGE = 4,   /* errors in a row: not of something before, but of what is to go */
 	UDP_TRAINS_LOST = 6, /* in a row, before any was answered: the path carries none */
 };
 
@@ -191,6 +192,16 @@ static void udp_path(struct udp *udp)
 	udp->base.p = (uint16_t)(mtu < WIRE_P_MIN ? WIRE_P_MIN : mtu);
 }
 
+/*
+ * By ICMP, of something sent before. It may be anybody, so that what goes is limited by the own interface alone; who
+ * is yet to JOIN asks for less.
+ */
+static void udp_narrowed(struct udp *udp)
+{
+	udp_path(udp);
+	udp->base.narrowed = true;
+}
+
 static size_t udp_packet_max(const struct udp *udp)
 {
 	return WIRE_HEADER + (size_t)udp->base.p + udp->trailer;
@@ -200,7 +211,8 @@ static size_t udp_packet_max(const struct udp *udp)
  * Nothing of the burst went.  Returns how many packets are done with: 0 means try again, now if
  * *again, later otherwise.
  */
-static unsigned udp_send_failed(struct udp *udp, const struct udp_burst *burst, bool *again)
+static unsigned udp_send_failed(struct udp *udp, const struct udp_burst *burst, unsigned tries,
+				bool *again)
 {
 	int why = errno;
 
@@ -212,6 +224,11 @@ static unsigned udp_send_failed(struct udp *udp, const struct udp_burst *burst, 
 	/* The kernel reports an earlier packet's fate in place of sending this one. */
 	if (why == ECONNREFUSED || why == EINTR) {
 		udp->base.refused |= why == ECONNREFUSED;
+		*again = true;
+		return 0;
+	}
+	if (why == EMSGSIZE && tries < UDP_TOO_LARGE) {
+		udp_narrowed(udp);
 		*again = true;
 		return 0;
 	}
@@ -304,10 +321,9 @@ static unsigned udp_send(struct transport *transport, const struct transport_pkt
 				udp_watch_sent(udp, &pkts[done], burst.nr_pkts[i]);
 			done += burst.nr_pkts[i];
 		}
-		if (sent > 0)
-			continue;
-		tries++;
-		done += udp_send_failed(udp, &burst, &again);
+		tries = sent > 0 ? 0 : tries + 1;
+		if (tries)
+			done += udp_send_failed(udp, &burst, tries, &again);
 	}
 	udp->tx_nr -= done;
 	return done;
@@ -347,8 +363,11 @@ static void udp_fill(struct udp *udp)
 		};
 	}
 	nr = recvmmsg(udp->fd, msgs, UDP_RX_MSGS, MSG_DONTWAIT, NULL);
-	if (nr < 0 && errno == ECONNREFUSED) {
-		udp->base.refused = true;
+	if (nr < 0 && (errno == ECONNREFUSED || errno == EMSGSIZE)) {
+		if (errno == EMSGSIZE)
+			udp_narrowed(udp);
+		else
+			udp->base.refused = true;
 		nr = recvmmsg(udp->fd, msgs, UDP_RX_MSGS, MSG_DONTWAIT, NULL);
 	}
 	udp->rx_nr = nr > 0 ? (unsigned)nr : 0;
@@ -530,7 +549,8 @@ static int udp_connect(struct udp *udp, const struct transport_params *params,
 /* Never a fragment; large buffers as far as the system allows; trains if the kernel knows them. */
 static void udp_tune(struct udp *udp)
 {
-	const int df = IP_PMTUDISC_DO, bytes = UDP_SOCKET_BYTES, on = 1;
+	/* Only the own interface limits what goes: what others say of the path is told and not obeyed. */
+	const int df = IP_PMTUDISC_PROBE, bytes = UDP_SOCKET_BYTES, on = 1;
 	int segment = 0;
 	socklen_t len = sizeof(segment);
 

@@ -8,7 +8,7 @@ DATA, RESULT, JOIN, STATUS, END, LEAVE, KEEPALIVE = range(1, 8)
 ADD32, MAX8 = 1, 5
 EMPTY = 0x10
 FORMING, RUNNING = 2, 3
-CAUSE_GONE = 12
+CAUSE_DUPLICATE_RANK, CAUSE_GONE = 9, 12
 
 
 def header(kind_of, job=0, epoch=0, slot=0, round_=0, desc=0, wid=0, kind=0):
@@ -71,13 +71,23 @@ def arp_request(src, ip_src, ip_dst):
             socket.inet_aton(ip_src) + bytes(6) + socket.inet_aton(ip_dst)).ljust(60, b'\0')
 
 
-def echo_request(dst, src, ip_src, ip_dst, seq):
-    icmp = struct.pack('>BBHHH', 8, 0, 0, 0x1234, seq) + bytes(range(56))
+def icmp_frame(dst, src, ip_src, ip_dst, seq, icmp):
     icmp = icmp[:2] + struct.pack('>H', checksum(icmp)) + icmp[4:]
     ip = struct.pack('>BBHHHBBH', 0x45, 0, 20 + len(icmp), seq, 0, 64, 1, 0)
     ip += socket.inet_aton(ip_src) + socket.inet_aton(ip_dst)
     ip = ip[:10] + struct.pack('>H', checksum(ip)) + ip[12:]
     return dst + src + b'\x08\0' + ip + icmp
+
+
+def echo_request(dst, src, ip_src, ip_dst, seq):
+    return icmp_frame(dst, src, ip_src, ip_dst, seq, struct.pack('>BBHHH', 8, 0, 0, 0x1234, seq) + bytes(range(56)))
+
+
+def too_large(dst, src, ip_src, ip_dst, switch, port, mtu):
+    """ICMP to a host: what it sent from the port to the switch does not fit the path."""
+    quoted = struct.pack('>BBHHHBBH', 0x45, 0, 1458, 0, 0x4000, 64, 17, 0)
+    quoted += socket.inet_aton(ip_dst) + socket.inet_aton(switch) + struct.pack('>HHHH', port, PORT, 1438, 0)
+    return icmp_frame(dst, src, ip_src, ip_dst, 0, struct.pack('>BBHHH', 3, 4, 0, 0, mtu) + quoted)
 
 
 def udp_checksum_ok(frame):

@@ -149,6 +149,48 @@ def spoofed():
     s.close()
 
 
+def member_port():
+    """Of rank 0: whoever asks for its place is told who has it."""
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.connect((SWITCH, w.PORT))
+    s.settimeout(0.2)
+    epoch = 0
+    try:
+        for _ in range(100):
+            s.send(w.join(JOB, 0, 1 + rng.getrandbits(60), epoch, WORLD, s.getsockname()[1], 1408, 512))
+            try:
+                m = w.Msg(s.recv(65536))
+            except OSError:
+                continue
+            epoch = m.epoch
+            holder = int.from_bytes(m.body[48:56], 'big')
+            if m.type == w.STATUS and m.cause == w.CAUSE_DUPLICATE_RANK and holder >> 16:
+                return holder & 0xffff
+    finally:
+        s.close()
+    sys.exit('traffic.py: nobody says who rank 0 is')
+
+
+def member_mac():
+    socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'', (MEMBER, 9))
+    end = time.monotonic() + LIMIT_S
+    while time.monotonic() < end:
+        for line in open('/proc/net/arp'):
+            words = line.split()
+            if words[0] == MEMBER and words[3] != '00:00:00:00:00:00':
+                return w.mac(words[3])
+        time.sleep(0.01)
+    sys.exit('traffic.py: no answer by ARP from ' + MEMBER)
+
+
+def narrowed():
+    """A stranger says that a member's path to the switch carries little."""
+    port, at = member_port(), member_mac()
+    for _ in range(20):
+        send(w.too_large(at, MAC, IP, MEMBER, SWITCH, port, 600))
+        time.sleep(0.002)
+
+
 def wait(path):
     end = time.monotonic() + LIMIT_S
     while not os.path.exists(path):
@@ -160,6 +202,8 @@ def wait(path):
 wait(BEGUN)
 first = True
 while first or not os.path.exists(STOP):
+    if first:  # later the job may be over
+        narrowed()
     for part in (arp_storm, neighbours, spoofed, every_length, broken, super_frame, spoofed):
         part()
     if first:
