@@ -214,7 +214,9 @@ static void node_machines(struct node *node, const struct node_plan *plan)
 
 void node_begin(struct node *node, const struct node_plan *plan)
 {
-	const struct flow parent = { .ip = plan->parent, .udp_port = WIRE_PORT };
+	const struct flow parent = { .ip = plan->parent,
+				     .udp_port = WIRE_PORT,
+				     .port = plan->socket ? 0 : PARENT_NO_PORT };
 	struct port_error err;
 
 	memset(node, 0, sizeof(*node));
