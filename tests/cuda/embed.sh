@@ -51,6 +51,7 @@ embeds "kernels of one" "$tmp/one"
 embeds "" ""
 embeds "kernels of one" "$tmp/one"
 embeds "kernels of other" "$tmp/other"
+embeds "kernels of one" "$tmp/one"
 touch "$object.before"
 embeds "kernels of one" "$tmp/one"
 if [ "$object" -nt "$object.before" ]; then
