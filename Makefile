@@ -372,7 +372,7 @@ check-fuzz: $(FUZZ)  ## the committed inputs of the fuzz targets
 	@$(CHECK) $(FUZZ:%=explore:%)
 check-style: all  ## layers, purity, headers, exports, sizes, layout
 	@$(CHECK) $(STYLE:%=style:%)
-check-e2e: all $(E2E_PROG)  ## end-to-end tests; as root they also run as an ordinary user
+check-e2e: all $(E2E_PROG)  ## end-to-end tests; as root most also run as an ordinary user
 	@$(CHECK) $(E2E:%=e2e:%)
 check-gpu: $(B)/tests/unit/gpu_allreduce_test $(B)/tests/perf/bench_gpu  ## all-reduces and bandwidth on a real GPU
 	@tests/cuda/gpu.sh $(B)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # hash.sh BUILD_DIR - one hash for the same data: arrival orders, losses, chunks and switches change no bit.
+# For one user.
 # shellcheck disable=SC2154 # lib.sh sets them
 . "${0%/*}/lib.sh"
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # numbers.sh BUILD_DIR - dtypes and wires end to end: sums over a switch, training as int16, a rank with an Inf.
+# For one user.
 # shellcheck disable=SC2154 # lib.sh sets them
 . "${0%/*}/lib.sh"
 

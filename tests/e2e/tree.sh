@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Trees of switches: the same results as one switch with all hosts, with and without loss.
+# For one user.
 # usage: tests/e2e/tree.sh BUILD_DIR
 set -u
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # tshark.sh BUILD_DIR - the Wireshark dissector reads captures of the switch, the golden messages, and noise.
+# For one user.
 # shellcheck disable=SC2154 # lib.sh sets them
 . "${0%/*}/lib.sh"
 
