@@ -568,14 +568,15 @@ static int failure_refused(const struct failure *failure, const struct wire_stat
 			failure, TALLY_NO_SLOTS,
 			"%s has no place free for job %s: other jobs, which run or wait for ranks, hold "
 			"all %" PRIu64
-			" (tallyctl show jobs); wait until one ends, or start it with more "
-			"--jobs",
+			", or those that came in by the same port hold half (tallyctl show jobs); wait "
+			"until one ends, or start it with more --jobs",
 			sw, config->job, status->value_a);
 	if (status->cause == WIRE_CAUSE_NO_SLOTS)
 		return failure_say(
 			failure, TALLY_NO_SLOTS,
-			"%s has no slots free for job %s: other jobs hold them (tallyctl show jobs); wait "
-			"until one ends, or start it with more --slots and --memory",
+			"%s has no slots free for job %s: other jobs hold them, or those that came in by "
+			"the same port hold half (tallyctl show jobs); wait until one ends, or start it "
+			"with more --slots and --memory",
 			sw, config->job);
 	return failure_say(failure, TALLY_PROTOCOL, "%s refused rank %" PRIu64 " of job %s: %s", sw,
 			   config->rank, config->job, print_cause(status->cause));

@@ -35,9 +35,10 @@
 
 /* Milliseconds. */
 enum {
-	AGG_BOOT_MS = 2,       /* no epochs are given so long after start */
-	AGG_FRESH_MS = 1000,   /* a rank heard within this, that waits, is alive */
-	AGG_MADE_MS = 20,      /* nobody has joined it for so long: a job makes room for another */
+	AGG_BOOT_MS = 2,     /* no epochs are given so long after start */
+	AGG_FRESH_MS = 1000, /* a rank heard within this, that waits, is alive */
+	AGG_MADE_MS =
+		20, /* nobody has joined it for so long: a job makes room for one of its owner's */
 	AGG_POKE_MS = 200,     /* silent so long, members are asked, if others want room or rank */
 	AGG_FORMING_MS = 5000, /* silent so long, a forming job makes room for another */
 	AGG_IDLE_MS = 60000,   /* silent so long, a running job, or a rank of one, gives way */
@@ -73,8 +74,7 @@ struct agg {
 	bool strict_ports;
 	bool drains; /* makes no jobs any more */
 	struct agg_parent parent;
-	unsigned poke_next;  /* job whose members are asked next */
-	unsigned share_next; /* job that is looked at next where one address may have too many */
+	unsigned poke_next; /* job whose members are asked next */
 	struct outbox outbox;
 };
 
@@ -225,6 +225,14 @@ static inline bool agg_authorise(const struct agg *agg, const struct agg_in *in,
 	member->heard_ns = in->now->now_ns;
 	return true;
 }
+/*
+ * On whose share of the room a job is: the switch port that packets come in through, which nobody can make up; where
+ * a worker may come through several, or the kernel hides it, the IP address.
+ */
+static inline uint32_t agg_owner(const struct agg *agg, const struct flow *flow)
+{
+	return agg->strict_ports ? flow->port : flow->ip;
+}
 static inline uint8_t *agg_values(const struct agg *agg, const struct job *job, uint16_t slot)
 {
 	return agg->values + job->values_off + (size_t)slot * 2 * job->stride;
@@ -240,10 +248,12 @@ struct job *agg_find(struct agg *agg, const struct agg_in *in, unsigned *i, enum
  * of others for a sign of life: of those that have slots, or of all.
  */
 void agg_want_poke(struct agg *agg, const struct job *job, bool slots, const struct pipe_time *now);
-/* The slots of a job that nobody is there of any more, or its place; false: there is none. */
+/*
+ * The slots of a job that nobody is there of any more; false: there is none.  A place for a job of this owner, made
+ * of such jobs if need be; false: there is none.
+ */
 bool agg_want_slots(struct agg *agg, const struct pipe_time *now);
-/* For a job that ip asks for: also one that never ran, of an address that has more of these. */
-bool agg_want_place(struct agg *agg, uint32_t ip, const struct pipe_time *now);
+bool agg_want_place(struct agg *agg, uint32_t owner, const struct pipe_time *now);
 /* Whether it may yet turn out that others are not there any more, and the job does well to wait. */
 bool agg_want_hopes(const struct agg *agg, struct job *job, const struct pipe_time *now);
 /* Asks the silent members of one job, not too often. Returns how many. */

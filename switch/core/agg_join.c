@@ -282,6 +282,8 @@ static bool join_accept(struct joining *j)
 		j->i = job_place(j->job, j->own);
 	if (j->i == JOB_NONE)
 		return false;
+	if (!j->job->joined)
+		j->job->owner = agg_owner(j->agg, &j->in->pkt->flow);
 	j->job->members[j->i] = (struct job_member){
 		.inc = j->join.inc,
 		.heard_ns = j->in->now->now_ns,
@@ -350,7 +352,7 @@ static void join_set(struct joining *j)
 	job_set_world(job, j->join.world, j->range, j->join.ranks > 0);
 	job->flags = j->join.flags & (uint16_t)~WIRE_JOB_CHUNK_FIXED;
 	job->since_ns = j->in->now->now_ns;
-	job->maker_ip = j->in->pkt->flow.ip;
+	job->owner = agg_owner(j->agg, &j->in->pkt->flow);
 	job->ran = false;
 	job->rival = (struct job_rival){ .asked_ns = 0 };
 	job->want = (struct job_want){ .poked_ns = 0 };
@@ -502,16 +504,17 @@ static enum counter join_late(const struct joining *j)
 	return join_answer(j);
 }
 
-/* Slots of P bytes that the job can have, if others make room for it as far as they may. */
+/* Slots of P bytes that the job, which has none, can have, if others make room for it as far as they may. */
 static uint32_t join_slots(const struct joining *j, uint16_t p, uint16_t wanted)
 {
 	struct job_table *table = &j->agg->table;
-	uint32_t nr_free = job_slots_free(table, p);
+	const uint32_t owner = j->job->owner;
+	uint32_t nr_free = job_slots_free(table, owner, p);
 
 	if (nr_free < wanted)
 		agg_want_poke(j->agg, j->job, true, j->in->now);
 	while (nr_free == 0 && agg_want_slots(j->agg, j->in->now))
-		nr_free = job_slots_free(table, p);
+		nr_free = job_slots_free(table, owner, p);
 	return nr_free;
 }
 
@@ -599,7 +602,7 @@ static enum counter join_make(struct joining *j)
 		full.field = WIRE_FIELD_NONE;
 		return join_refuse(j, &full);
 	}
-	if (!job_has_place(&agg->table) && !agg_want_place(agg, j->in->pkt->flow.ip, now)) {
+	if (!agg_want_place(agg, agg_owner(agg, &j->in->pkt->flow), now)) {
 		/* Not slots are short. */
 		full.value_a = agg->table.jobs_max;
 		full.value_b = 0;

@@ -8,6 +8,9 @@
  */
 #include "switch/core/agg.h"
 
+/* No owner. */
+#define WANT_ALL UINT64_MAX
+
 unsigned agg_poke(struct agg *agg, struct job *job, const struct pipe_time *now)
 {
 	uint64_t silent = job_silent(job, now->now_ns, AGG_POKE_MS * AGG_MS) & ~job->left;
@@ -72,13 +75,16 @@ static bool want_is_promise(const struct job *job, const struct pipe_time *now)
 
 static bool want_is_idle(const struct job *job, const struct pipe_time *now)
 {
-	uint64_t most_ms = job_known(job) ? AGG_FORMING_MS : AGG_MADE_MS;
-
-	return !job->running && want_silent_for(job_heard(job, UINT64_MAX), most_ms, now);
+	return !job->running && want_silent_for(job_heard(job, UINT64_MAX), AGG_FORMING_MS, now);
 }
 
-/* The one silent for longest of those that may go. */
-static struct job *want_oldest(const struct agg *agg,
+static bool want_is_made(const struct job *job, const struct pipe_time *now)
+{
+	return !job->running && !job_known(job) && want_silent_for(job->since_ns, AGG_MADE_MS, now);
+}
+
+/* The one silent for longest of those that may go, of this owner's or, WANT_ALL, of all. */
+static struct job *want_oldest(const struct agg *agg, uint64_t owner,
 			       bool (*may_go)(const struct job *job, const struct pipe_time *now),
 			       const struct pipe_time *now)
 {
@@ -89,7 +95,8 @@ static struct job *want_oldest(const struct agg *agg,
 		struct job *job = &agg->table.jobs[i];
 		uint64_t heard_ns = job->used ? job_heard(job, UINT64_MAX) : 0;
 
-		if (!job->used || !may_go(job, now) || (oldest && heard_ns >= oldest_ns))
+		if (!job->used || (owner != WANT_ALL && owner != job->owner) || !may_go(job, now) ||
+		    (oldest && heard_ns >= oldest_ns))
 			continue;
 		oldest = job;
 		oldest_ns = heard_ns;
@@ -101,7 +108,7 @@ static struct job *want_oldest(const struct agg *agg,
 static struct job *want_end(struct agg *agg, const struct pipe_time *now)
 {
 	struct agg_cause why = { .cause = WIRE_CAUSE_SILENT, .wid_b = WIRE_WID_NONE };
-	struct job *job = want_oldest(agg, want_is_dead, now);
+	struct job *job = want_oldest(agg, WANT_ALL, want_is_dead, now);
 
 	if (!job)
 		return NULL;
@@ -114,63 +121,28 @@ static struct job *want_end(struct agg *agg, const struct pipe_time *now)
 
 bool agg_want_slots(struct agg *agg, const struct pipe_time *now)
 {
-	struct job *job = want_oldest(agg, want_is_promise, now);
+	struct job *job = want_oldest(agg, WANT_ALL, want_is_promise, now);
 
 	if (job)
 		job_unlease(&agg->table, job);
 	return job || want_end(agg, now);
 }
 
-/* Whose a job is that never ran: its first member's, else the one's that asked for it. */
-static uint32_t want_owner(const struct job *job)
+/* Names cost nothing, so what only one packet has made gives way to its owner's at once, and to no other's. */
+bool agg_want_place(struct agg *agg, uint32_t owner, const struct pipe_time *now)
 {
-	const uint64_t known = job_known(job);
+	while (!job_has_place(&agg->table, owner)) {
+		struct job *job = want_oldest(agg, owner, want_is_made, now);
 
-	return known ? job->members[__builtin_ctzll(known)].flow.ip : job->maker_ip;
-}
-
-static bool want_never_ran(const struct job *job)
-{
-	return job->used && !job->running && !job->ran;
-}
-
-/*
- * Names cost nothing: whoever JOINs under many would keep all others out.  One job is looked at for each JOIN, the
- * next of those that never ran and are another's; its owner is left with no fewer than ip has then.
- */
-static struct job *want_share(struct agg *agg, uint32_t ip)
-{
-	const struct job_table *table = &agg->table;
-	struct job *found = NULL;
-	unsigned theirs = 0, own = 0;
-
-	for (unsigned i = 0; i < table->jobs_max && !found; i++) {
-		struct job *job = &table->jobs[agg->share_next];
-
-		agg->share_next = (agg->share_next + 1) % table->jobs_max;
-		if (want_never_ran(job) && want_owner(job) != ip)
-			found = job;
-	}
-	for (unsigned i = 0; i < table->jobs_max && found; i++) {
-		const struct job *job = &table->jobs[i];
-
-		theirs += want_never_ran(job) && want_owner(job) == want_owner(found);
-		own += want_never_ran(job) && want_owner(job) == ip;
-	}
-	return theirs > own + 1 ? found : NULL;
-}
-
-bool agg_want_place(struct agg *agg, uint32_t ip, const struct pipe_time *now)
-{
-	struct job *job = want_oldest(agg, want_is_idle, now);
-
-	if (!job)
-		job = want_share(agg, ip);
-	if (!job)
-		job = want_end(agg, now);
-	if (job)
+		if (!job)
+			job = want_oldest(agg, WANT_ALL, want_is_idle, now);
+		if (!job)
+			job = want_end(agg, now);
+		if (!job)
+			return false;
 		job_del(&agg->table, job);
-	return job;
+	}
+	return true;
 }
 
 bool agg_want_hopes(const struct agg *agg, struct job *job, const struct pipe_time *now)

@@ -56,9 +56,17 @@ static unsigned job_free_entry(const struct job_table *table)
 	return i;
 }
 
-bool job_has_place(const struct job_table *table)
+bool job_has_place(const struct job_table *table, uint32_t owner)
 {
-	return job_free_entry(table) < table->jobs_max;
+	unsigned free = 0, own = 0;
+
+	for (unsigned i = 0; i < table->jobs_max; i++) {
+		const struct job *job = &table->jobs[i];
+
+		free += !job->used;
+		own += job->used && job->owner == owner;
+	}
+	return free && (own < JOB_OWN_PLACES || own + 1 < free);
 }
 
 struct job *job_add(struct job_table *table, const char *name, uint64_t epoch)
@@ -114,12 +122,41 @@ static size_t job_slot_units(uint16_t p)
 	return 2 * ((size_t)p / JOB_VALUES);
 }
 
-uint32_t job_slots_free(const struct job_table *table, uint16_t p)
+static size_t job_least(size_t a, size_t b)
 {
-	size_t slots = lease_longest(&table->slots);
-	size_t values = lease_longest(&table->values) / job_slot_units(p);
-	size_t nr = slots < values ? slots : values;
+	return a < b ? a : b;
+}
 
+/* Most that an owner may take of what is free, where it has own already and may have least in any case. */
+static size_t job_share(size_t free, size_t own, size_t least)
+{
+	const size_t half = free > own ? (free - own) / 2 : 0;
+	const size_t rest = least > own ? least - own : 0;
+
+	return half > rest ? half : rest;
+}
+
+uint32_t job_slots_free(const struct job_table *table, uint32_t owner, uint16_t p)
+{
+	size_t slots = table->slots.total, own_slots = 0;
+	size_t values = table->values.total, own_values = 0;
+	size_t nr;
+
+	for (unsigned i = 0; i < table->jobs_max; i++) {
+		const struct job *job = &table->jobs[i];
+		const size_t nr_slots = job->used ? job->lease_nr : 0;
+		const size_t nr_values = nr_slots ? nr_slots * job_slot_units(job->p) : 0;
+
+		slots -= nr_slots;
+		values -= nr_values;
+		own_slots += job->owner == owner ? nr_slots : 0;
+		own_values += job->owner == owner ? nr_values : 0;
+	}
+	slots = job_share(slots, own_slots, JOB_OWN_SLOTS);
+	values = job_share(values, own_values, JOB_OWN_SLOTS * job_slot_units(p));
+	slots = job_least(slots, lease_longest(&table->slots));
+	values = job_least(values, lease_longest(&table->values));
+	nr = job_least(slots, values / job_slot_units(p));
 	if (nr <= WIRE_SE)
 		return 0;
 	nr -= WIRE_SE;

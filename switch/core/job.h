@@ -74,8 +74,8 @@ struct job {
 	uint64_t all;		 /* bits of the members; tree: known while running */
 	uint64_t joined, left;
 	uint64_t gone; /* said to be gone in a millisecond that had no epoch to give: tried again */
-	uint64_t since_ns;			   /* created, or last reset */
-	uint32_t maker_ip;			   /* who asked for it with these parameters */
+	uint64_t since_ns; /* created, or last reset */
+	uint32_t owner; /* on whose share it is: who joined the epoch first, before that who asked for it */
 	struct job_member members[WIRE_WORLD_MAX]; /* ranks: by wid; switches: as they came */
 	struct job_up up;
 	struct job_want want;
@@ -108,6 +108,9 @@ enum {
 	JOB_VALUES = 64,		       /* cells' values are aligned to this */
 	JOB_SLOTS_MAX = JOB_HANDLES - WIRE_SE, /* data slots a slot number can name */
 	JOB_NONE = WIRE_WORLD_MAX,	       /* index of no member */
+	/* What an owner may have, however little is left. */
+	JOB_OWN_PLACES = 8,
+	JOB_OWN_SLOTS = WIRE_SE + 512,
 };
 
 /* NULL: no such job. */
@@ -129,8 +132,13 @@ struct job *job_by_name(const struct job_table *table, const char *name);
 /* By the key alone, which is all that a STATUS carries. */
 struct job *job_by_key(const struct job_table *table, uint64_t key);
 
-/* Whether there is a free entry. */
-bool job_has_place(const struct job_table *table);
+/*
+ * Room is shared: beyond the least above an owner has no more places, slots and memory than it leaves free.  So none
+ * takes all there is, however many jobs it makes, and the next one gets half of what is left.
+ */
+
+/* Whether there is a free entry for a job of this owner. */
+bool job_has_place(const struct job_table *table, uint32_t owner);
 /*
  * A forming job without members, in a free entry; NULL if there is none.  The handle comes from the
  * epoch, which is never reused, so that a handle from before a restart of the switch is most likely
@@ -140,8 +148,8 @@ struct job *job_add(struct job_table *table, const char *name, uint64_t epoch);
 /* Gives back the lease and the entry. */
 void job_del(struct job_table *table, struct job *job);
 
-/* Most data slots of P bytes a job could get now. */
-uint32_t job_slots_free(const struct job_table *table, uint16_t p);
+/* Most data slots of P bytes a job of this owner that has none could get now. */
+uint32_t job_slots_free(const struct job_table *table, uint32_t owner, uint16_t p);
 /* False: not that many are free. */
 bool job_lease(struct job_table *table, struct job *job, uint16_t p, uint16_t slots);
 void job_unlease(struct job_table *table, struct job *job);

@@ -112,7 +112,7 @@ case_namespaces()
 		jobs: [{name: old, ranks: [h1, h2, h3, h4], run: "sh '$dir/rank'"}]
 	END
 	cat >"$dir/rank" <<-END
-		export TALLY_SLOTS=16000 TALLY_DEBUG=INFO
+		export TALLY_SLOTS=8000 TALLY_DEBUG=INFO
 		'$rank' 'until:$dir/never:1000' >'$dir/old'\$TALLY_RANK.out 2>&1 &
 		while ! [ -e '$dir/go' ]; do sleep 0.02; done
 		kill -9 \$!

@@ -108,7 +108,7 @@ static void forget(struct job *job)
 	memset(&job->last, 0, sizeof(job->last));
 	/* Who gives way where there is no room. */
 	job->ran = false;
-	job->maker_ip = 0;
+	job->owner = 0;
 	memset(&job->want, 0, sizeof(job->want));
 	job->since_ns = 0;
 	for (unsigned i = 0; i < WIRE_WORLD_MAX; i++) {

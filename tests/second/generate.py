@@ -105,17 +105,19 @@ class Rank:
 class Traffic:
     """The packets of several jobs over time, as (line's first word, now, wall, address, packet)."""
 
-    def __init__(self, random, p_max):
-        self.random, self.p_max = random, p_max
+    def __init__(self, random, limits):
+        self.random, self.p_max = random, limits[2]
+        # Where there are places and slots for many, jobs that want more of them than is theirs.
+        self.slots, most = ((1, 2, 16, 40), 4) if limits[0] <= 4 else ((2, 40, 300, 700), 16)
         self.now, self.wall, self.past, self.ranks = 1_000_000_000, START_WALL, [], []
-        for index in range(random.choice((1, 2, 4))):
+        for index in range(random.choice((1, 2, most))):
             self.add_job(index)
 
     def add_job(self, index):
         pick = self.random
         name = b"job-%d-%d" % (index, pick.randrange(3))
         world = pick.choice((1, 2, 2, 3, 5))
-        plan = dict(index=index, world=world, slots=pick.choice((1, 2, 16, 40)), fixed=0,
+        plan = dict(index=index, world=world, slots=pick.choice(self.slots), fixed=0,
                     p=pick.choice((128, 256, 1024)), ports=pick.choice((1, 1, 4)),
                     check=pick.choice((0, codec.CHECK)),
                     used=sorted({pick.randrange(3), codec.SE, codec.SE + pick.randrange(40)}))

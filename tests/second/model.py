@@ -13,6 +13,7 @@ MS = 1000 * 1000
 SECOND = 1000 * MS
 STALE, LOST, IDLE, MADE, ASK = 60 * SECOND, 900 * SECOND, 5 * SECOND, 20 * MS, 200 * MS
 WORLD_MAX = 64
+OWN_PLACES, OWN_SLOTS = 8, 512 + codec.SE
 WORLD, CHUNK, FLAGS, RANK, SLOTS, RANGES = range(1, 7)
 
 
@@ -46,7 +47,7 @@ class Job:
         self.begin_anew(join, now, ip)
 
     def begin_anew(self, join, now, ip):
-        self.maker = ip
+        self.owner = ip
         self.world, self.all, self.since = join.world, (1 << join.world) - 1, now
         self.flags = join.flags & ~codec.CHUNK_FIXED
         self.members, self.joined, self.left, self.gone = {}, 0, 0, 0
@@ -57,9 +58,6 @@ class Job:
         return max([self.since] + [m.heard for m in self.members.values()
                                    if leavers or not self.left >> m.wid & 1])
 
-    def owner(self):
-        return self.members[min(self.members)].ip if self.members else self.maker
-
     def silent(self, now, since=SECOND):
         return sum(1 << m.wid for m in self.members.values() if now - m.heard > since)
 
@@ -69,7 +67,7 @@ class Switch:
         """limits: jobs, slots and P at most, without and with CHECK."""
         self.jobs_max, self.slots_max, self.p_plain, self.p_check = limits
         self.start, self.last, self.jobs, self.told = start, 0, {}, {}
-        self.places, self.turn, self.share = [None] * limits[0], 0, 0
+        self.places, self.turn = [None] * limits[0], 0
 
     # --- What all messages share -----------------------------------------------------------------
     def input(self, now, wall, address, packet):
@@ -349,7 +347,7 @@ class Switch:
         return None
 
     def make(self, head, join):
-        if len(self.jobs) == self.jobs_max and not self.free_place():
+        if not self.free_place(self.address[0]):
             self.ask_others(None, every=True)
             self.refuse(None, head, join, codec.NO_SLOTS, (SLOTS, self.jobs_max, 0))
             return None
@@ -370,22 +368,22 @@ class Switch:
         return handle
 
     # --- Room that is wanted: slots, or a place in the table --------------------------------------
-    def share_of(self, ip):
-        new = [j for j in self.places if j and not j.running and not j.ran]
-        for _ in self.places:
-            job, self.share = self.places[self.share], (self.share + 1) % self.jobs_max
-            if job in new and job.owner() != ip:
-                many = sum(j.owner() == job.owner() for j in new)
-                return job if many > sum(j.owner() == ip for j in new) + 1 else None
-        return None
+    def has_place(self, owner):
+        free = self.jobs_max - len(self.jobs)
+        own = sum(j.owner == owner for j in self.jobs.values())
+        return free > 0 and (own < OWN_PLACES or own + 1 <= free - 1)
 
-    def free_place(self):
-        idle = [j for j in self.places if j and not j.running
-                and self.now - j.quiet_since() > (IDLE if j.members else MADE)]
-        job = min(idle, key=Job.quiet_since) if idle else self.share_of(self.address[0]) or self.end_dead()
-        if job:
+    def free_place(self, owner):
+        """Whether there is one for a job of this owner; those that nobody wants any more make room."""
+        while not self.has_place(owner):
+            forming = [j for j in self.places if j and not j.running]
+            made = [j for j in forming if j.owner == owner and not j.members and self.now - j.since > MADE]
+            idle = [j for j in forming if self.now - j.quiet_since() > IDLE]
+            job = min(made or idle, key=Job.quiet_since) if made or idle else self.end_dead()
+            if not job:
+                return False
             self.remove(job)
-        return job is not None
+        return True
 
     def end_dead(self):
         """Ends a job that nobody is there of any more, as far as can be known."""
@@ -497,6 +495,8 @@ class Switch:
                 and self.now - member.heard <= (STALE if job.running else SECOND))
 
     def accept(self, job, head, join):
+        if not job.joined:
+            job.owner = self.address[0]
         job.members[head.wid] = Member(head.wid, join, self.address[0], self.now)
         job.joined |= 1 << head.wid
 
@@ -529,7 +529,8 @@ class Switch:
     def join_forming(self, job, head, join):
         if join.base < job.epoch - 1:
             return self.join_late(job, head, join)
-        if job.joined >> head.wid & 1 and self.is_taken(job, head, join):
+        if self.is_taken(job, head, join) and (
+                job.joined >> head.wid & 1 or job.members[head.wid].ip != self.address[0]):
             return self.refuse_taken(job, head, join)
         if join.base >= job.epoch:
             self.break_epoch(job, codec.PROTOCOL, head.wid, above=join.base)
@@ -549,11 +550,11 @@ class Switch:
         """All have joined: 0, or the slots wanted where none are free; None: it waits for more."""
         joins = [m.join for m in job.members.values()]
         wanted = min(j.slots for j in joins)
-        if self.free_slots()[1] < wanted:
+        if self.free_slots(job.owner) < wanted:
             self.ask_others(job)
-        while not self.free_slots()[1] and self.end_dead():
+        while not self.free_slots(job.owner) and self.end_dead():
             pass
-        first, most = self.free_slots()
+        most = self.free_slots(job.owner)
         if not most:
             return wanted
         if most < wanted and self.may_get_more(job):
@@ -573,9 +574,12 @@ class Switch:
             at = end
         return gaps + [(at, self.slots_max)]
 
-    def free_slots(self):
-        first, end = max(self.gaps(), key=lambda gap: gap[1] - gap[0])
-        return first, max(0, end - first - codec.SE)
+    def free_slots(self, owner):
+        """For a job of this owner that has none: in one piece, and no more than its share."""
+        gaps = [end - first for first, end in self.gaps()]
+        own = sum(j.lease[1] - j.lease[0] for j in self.jobs.values() if j.lease and j.owner == owner)
+        share = max((sum(gaps) - own) // 2, OWN_SLOTS - own)
+        return max(0, min(max(gaps), share) - codec.SE)
 
     def refusal(self, job, head, join, cause, difference):
         field, ours, theirs, rank = difference + (NOBODY,) * (4 - len(difference))

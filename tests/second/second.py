@@ -22,7 +22,7 @@ import model
 DRIVER = "build/release/tests/second/driver"
 
 SESSION = 1000
-LIMITS = [(4, 300, 1024, 896), (2, 90, 8832, 8832), (3, 120, 1408, 1408)]
+LIMITS = [(4, 300, 1024, 896), (2, 90, 8832, 8832), (3, 120, 1408, 1408), (12, 2000, 512, 512)]
 
 
 class Driver:
@@ -86,7 +86,7 @@ class Session:
         self.random = random.Random(seed)
         self.driver = Driver(path, limits)
         self.limits, self.seed, self.counts = limits, seed, {}
-        self.traffic = generate.Traffic(self.random, limits[2])
+        self.traffic = generate.Traffic(self.random, limits)
         self.start()
 
     def start(self):

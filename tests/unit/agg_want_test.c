@@ -10,7 +10,7 @@
 
 #include "tests/unit/pipe_rig.h"
 
-enum { SECOND = 1000, MINUTE = 60000, SLOTS = 20, LEFT_OVER = 5 };
+enum { SECOND = 1000, MINUTE = 60000, SLOTS = 20, LEFT_OVER = 5, PLACES = 20 };
 
 /* Room for the slots of one job, and for a few besides. */
 static void open_for(struct rig *rig, unsigned slots, unsigned jobs)
@@ -19,12 +19,13 @@ static void open_for(struct rig *rig, unsigned slots, unsigned jobs)
 
 	params.slots_max = slots;
 	params.jobs_max = (uint16_t)jobs;
+	params.values_bytes = (size_t)slots * 2 * RIG_P;
 	rig_open(rig, &params);
 }
 
 static const struct job *job_of(const struct rig *rig, const char *name)
 {
-	for (unsigned i = 0; i < rig_params().jobs_max; i++) {
+	for (unsigned i = 0; i < PLACES; i++) {
 		const struct job *job = pipe_job(rig->pipe, i);
 
 		if (job && strcmp(job->name, name) == 0)
@@ -386,38 +387,110 @@ static void agg_want_place__of_jobs_that_nobody_joined(void **state)
 	rig_close(&rig);
 }
 
-/* Joins, and joins again all the time: nobody of it is silent, and it never runs. */
-static void crowd(struct rig *rig, unsigned wid, const char *names)
+/* Of 20 places one address has no more than 10, though its jobs run; its names do not count, nor ports where they hide. */
+static void agg_want_place__no_owner_has_all(void **state)
 {
-	for (; *names; names++) {
-		const char name[2] = { *names };
+	char name[] = "a";
+	struct rig rig;
 
-		join(rig, name, wid, 2);
-		has(join(rig, name, wid, 2), wid == 1 ? "inc 101" : "inc 100");
+	(void)state;
+	open_for(&rig, 2000, PLACES);
+	for (unsigned i = 0; i < 10; i++) {
+		name[0] = (char)('a' + (int)i);
+		form(&rig, name, 0);
 	}
+	has(join(&rig, "k", 0, 1), "cause 10 b 0 field 5: 20 0");
+	/* Rank 1 has another address, so it is another owner; whoever joins first has the job on its share. */
+	for (unsigned i = 0; i < 8; i++) {
+		name[0] = (char)('k' + (int)i);
+		has(join(&rig, name, 1, 2), "STATUS FORMING");
+	}
+	has(join(&rig, "s", 1, 2), "cause 10");
+	join(&rig, "k", 0, 2);
+	assert_int_equal(job_of(&rig, "k")->owner, rig_flow(0).ip);
+	has(join(&rig, "s", 1, 2), "STATUS FORMING");
+	for (unsigned i = 0; i < 10; i++) {
+		name[0] = (char)('a' + (int)i);
+		assert_true(job_of(&rig, name)->running);
+	}
+	rig_close(&rig);
 }
 
-/* One address JOINs under as many names as there are places. */
-static void agg_want_place__of_an_address_that_has_many(void **state)
+/* Where switch ports are known, addresses do not count: whoever makes them up has the share of one port. */
+static void agg_want_place__of_a_port(void **state)
+{
+	struct pipe_params params = rig_params();
+	unsigned nr = 0;
+	struct rig rig;
+
+	(void)state;
+	params.jobs_max = PLACES;
+	params.strict_ports = true;
+	rig_open(&rig, &params);
+	for (unsigned i = 0; i < PLACES; i++) {
+		struct wire_join ask = rig_join_of(&rig, i, 64);
+		struct flow flow = rig_flow(i);
+		uint32_t len;
+
+		memset(ask.name, 0, sizeof(ask.name));
+		ask.name[0] = (char)('a' + (int)i);
+		flow.port = 3;
+		rig_wait(&rig, 1);
+		len = (uint32_t)wire_join_build(rig.buf, (uint16_t)i, &ask);
+		nr += strstr(rig_send(&rig, &flow, len), "FORMING") != NULL;
+	}
+	assert_int_equal(nr, PLACES / 2);
+	rig_close(&rig);
+}
+
+/* What one packet has made gives way to its owner's at once; to another's as late as one that somebody joined. */
+static void agg_want_place__made_by_another(void **state)
 {
 	struct rig rig;
 
 	(void)state;
-	open_for(&rig, 400, 4);
-	form(&rig, "runs", 1);
-	crowd(&rig, 1, "abc");
-	/* The first in turn of them; its owner does not drive its own out. */
-	has(join(&rig, "f", 1, 2), "cause 10 b 1 field 5: 4 0");
-	has(join(&rig, "k", 0, 2), "STATUS FORMING");
-	assert_null(job_of(&rig, "a"));
-	/* What nobody joined yet counts as its maker's.  One more would only turn it round. */
-	has(join(&rig, "l", 0, 2), "cause 10");
-	has(join(&rig, "k", 0, 2), "inc 100");
-	has(join(&rig, "l", 0, 2), "cause 10");
-	has(join(&rig, "a", 1, 2), "cause 10");
-	assert_non_null(job_of(&rig, "b"));
-	assert_non_null(job_of(&rig, "c"));
-	assert_true(job_of(&rig, "runs")->running);
+	open_for(&rig, 200, 2);
+	join(&rig, "one", 1, 2);
+	join(&rig, "two", 1, 2);
+	rig_wait(&rig, 30);
+	has(join(&rig, "new", 0, 2), "cause 10");
+	has(join(&rig, "three", 1, 2), "STATUS FORMING");
+	assert_null(job_of(&rig, "one"));
+	rig_wait(&rig, 5 * SECOND);
+	has(join(&rig, "new", 0, 2), "STATUS FORMING");
+	assert_null(job_of(&rig, "two"));
+	rig_close(&rig);
+}
+
+/* Asks for all slots until it is clear what it gets. */
+static void grab(struct rig *rig, const char *name, unsigned wid, unsigned world)
+{
+	struct wire_join ask = rig_join_of(rig, wid, world);
+
+	memset(ask.name, 0, sizeof(ask.name));
+	snprintf(ask.name, sizeof(ask.name), "%s", name);
+	ask.slots = 5000;
+	for (unsigned i = 0; i < 4 && !(job_of(rig, name) && job_of(rig, name)->running); i++) {
+		ask.base = job_of(rig, name) ? job_of(rig, name)->epoch - 1 : 0;
+		rig_wait(rig, SECOND / 2 + 1);
+		rig_join(rig, wid, &ask);
+	}
+}
+
+/* A job takes half of the slots, and so does another owner's of what is left; one more of the same owner none. */
+static void agg_want_slots__no_owner_has_all(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	open_for(&rig, 2400, 4);
+	grab(&rig, "a", 0, 1);
+	grab(&rig, "b", 0, 1);
+	grab(&rig, "c", 1, 2);
+	grab(&rig, "c", 0, 2);
+	assert_int_equal(job_of(&rig, "a")->slots, 1200 - WIRE_SE);
+	assert_int_equal(job_of(&rig, "b")->lease_nr, 0);
+	assert_int_equal(job_of(&rig, "c")->slots, 600 - WIRE_SE);
 	rig_close(&rig);
 }
 
@@ -508,11 +581,14 @@ int main(void)
 		cmocka_unit_test(agg_want_slots__whoever_answers_keeps_them),
 		cmocka_unit_test(agg_want_slots__ranks_that_left_are_not_asked),
 		cmocka_unit_test(agg_want_slots__at_a_leaf),
+		cmocka_unit_test(agg_want_slots__no_owner_has_all),
 		cmocka_unit_test(agg_want_hopes__not_once_a_leaf_has_promised),
 		cmocka_unit_test(agg_want_hopes__fewer_slots_only_if_the_others_live),
 		cmocka_unit_test(agg_want_poke__some_at_a_time),
 		cmocka_unit_test(agg_want_place__of_jobs_that_nobody_joined),
-		cmocka_unit_test(agg_want_place__of_an_address_that_has_many),
+		cmocka_unit_test(agg_want_place__no_owner_has_all),
+		cmocka_unit_test(agg_want_place__of_a_port),
+		cmocka_unit_test(agg_want_place__made_by_another),
 		cmocka_unit_test(agg_want_place__not_of_a_job_that_ran),
 		cmocka_unit_test(agg_want_place__of_a_job_whose_processes_are_gone),
 		cmocka_unit_test(agg_want_place__of_a_job_silent_for_long),

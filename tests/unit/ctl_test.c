@@ -478,7 +478,7 @@ static void ctl_stalls__operation(void **state)
 static void ctl_stalls__in_pieces(void **state)
 {
 	struct pipe_params params = {
-		.jobs_max = 2, .slots_max = 700, .values_bytes = 1 << 20, .p_max = RIG_P
+		.jobs_max = 2, .slots_max = 2000, .values_bytes = 1 << 22, .p_max = RIG_P
 	};
 	bool seen[700] = { false };
 	unsigned nr = 0, answers = 0;

@@ -481,7 +481,7 @@ static const struct {
 	{ SESSION_WAS_REFUSED,
 	  { .cause = WIRE_CAUSE_NO_SLOTS, .field = WIRE_FIELD_SLOTS, .value_a = 64 },
 	  TALLY_NO_SLOTS,
-	  "has no place free for job sums: other jobs, which run or wait for ranks, hold all 64 " },
+	  "has no place free for job sums: other jobs, which run or wait for ranks, hold all 64, or " },
 	{ SESSION_WAS_REFUSED,
 	  { .cause = WIRE_CAUSE_PARAMETERS,
 	    .field = WIRE_FIELD_FLAGS,

@@ -10,13 +10,13 @@
 
 #include "switch/core/job.h"
 
-enum { JOBS = 3 };
+enum { JOBS = 3, PLACES = 21 };
 
 struct fixture {
-	struct job jobs[JOBS];
-	uint64_t keys[JOBS];
+	struct job jobs[PLACES];
+	uint64_t keys[PLACES];
 	uint16_t by_handle[JOB_HANDLES];
-	struct lease slots[JOBS], values[JOBS];
+	struct lease slots[PLACES], values[PLACES];
 	struct job_table table;
 };
 
@@ -84,13 +84,14 @@ static void job_lease__slots_and_values_do_not_overlap(void **state)
 	struct job *a = job_add(table, "a", 1), *b = job_add(table, "b", 2);
 
 	(void)state;
-	assert_int_equal(job_slots_free(table, 1024), 100 - WIRE_SE);
-	assert_int_equal(job_slots_free(table, 128), 200 - WIRE_SE);
-	assert_int_equal(job_slots_free(table, WIRE_P_MAX), 0);
+	b->owner = 9;
+	assert_int_equal(job_slots_free(table, 0, 1024), 100 - WIRE_SE);
+	assert_int_equal(job_slots_free(table, 0, 128), 200 - WIRE_SE);
+	assert_int_equal(job_slots_free(table, 0, WIRE_P_MAX), 0);
 	assert_true(job_lease(table, a, 1024, 8));
 	assert_int_equal(a->lease_nr, WIRE_SE + 8);
 	assert_int_equal(a->stride, 1024);
-	assert_int_equal(job_slots_free(table, 1024), 60 - WIRE_SE);
+	assert_int_equal(job_slots_free(table, 0, 1024), 60 - WIRE_SE);
 	assert_false(job_lease(table, b, 1024, 60 - WIRE_SE + 1));
 	assert_int_equal(b->lease_nr, 0);
 	assert_true(job_lease(table, b, 1024, 60 - WIRE_SE));
@@ -98,10 +99,10 @@ static void job_lease__slots_and_values_do_not_overlap(void **state)
 	assert_int_equal(b->values_off, a->values_off + (WIRE_SE + 8) * (size_t)2 * 1024);
 	assert_int_equal(b->values_off % JOB_VALUES, 0);
 	job_del(table, a);
-	assert_int_equal(job_slots_free(table, 128), 100 - WIRE_SE);
+	assert_int_equal(job_slots_free(table, 0, 128), 100 - WIRE_SE);
 	job_unlease(table, b);
 	job_unlease(table, b);
-	assert_int_equal(job_slots_free(table, 1024), 100 - WIRE_SE);
+	assert_int_equal(job_slots_free(table, 0, 1024), 100 - WIRE_SE);
 }
 
 static void job_lease__no_more_slots_than_a_slot_number_names(void **state)
@@ -110,7 +111,86 @@ static void job_lease__no_more_slots_than_a_slot_number_names(void **state)
 	struct job_table *table = table_of(&f, 1 << 20, (size_t)1 << 30);
 
 	(void)state;
-	assert_int_equal(job_slots_free(table, 128), 65536 - WIRE_SE);
+	assert_int_equal(job_slots_free(table, 0, 128), 65536 - WIRE_SE);
+}
+
+/* Half of what is free, and never more than is left after it: 7 and 9 are two owners. */
+static void job_slots_free__an_owner_leaves_as_many_as_it_has(void **state)
+{
+	static struct fixture f;
+	struct job_table *table = table_of(&f, 4096, (size_t)1 << 30);
+	struct job *a = job_add(table, "a", 1), *b = job_add(table, "b", 2);
+
+	(void)state;
+	a->owner = 7;
+	b->owner = 9;
+	assert_int_equal(job_slots_free(table, 7, 1024), 4096 / 2 - WIRE_SE);
+	assert_true(job_lease(table, a, 1024, 1000 - WIRE_SE));
+	assert_int_equal(job_slots_free(table, 7, 1024), (3096 - 1000) / 2 - WIRE_SE);
+	assert_int_equal(job_slots_free(table, 9, 1024), 3096 / 2 - WIRE_SE);
+	assert_true(job_lease(table, b, 128, 1500 - WIRE_SE));
+	assert_int_equal(job_slots_free(table, 7, 1024), (1596 - 1000) / 2 - WIRE_SE);
+	assert_int_equal(job_slots_free(table, 9, 1024), (1596 - 1500) / 2 - WIRE_SE);
+	assert_int_equal(job_slots_free(table, 1, 1024), 1596 / 2 - WIRE_SE);
+	job_del(table, b);
+	assert_int_equal(job_slots_free(table, 9, 1024), 3096 / 2 - WIRE_SE);
+}
+
+/* Slots enough, but memory: in units of 64 bytes, 2 P each. */
+static void job_slots_free__memory_is_shared_too(void **state)
+{
+	static struct fixture f;
+	struct job_table *table = table_of(&f, 1 << 20, (size_t)3000 * 2 * 1024);
+	struct job *a = job_add(table, "a", 1);
+
+	(void)state;
+	a->owner = 7;
+	assert_int_equal(job_slots_free(table, 7, 1024), 1500 - WIRE_SE);
+	assert_true(job_lease(table, a, 2048, 400 - WIRE_SE));
+	assert_int_equal(job_slots_free(table, 7, 1024), (2200 - 800) / 2 - WIRE_SE);
+	assert_int_equal(job_slots_free(table, 9, 1024), 2200 / 2 - WIRE_SE);
+	assert_int_equal(job_slots_free(table, 9, 256), 4 * 2200 / 2 - WIRE_SE);
+}
+
+/* Of few slots a job of a usual size may have all; more than that of its owner's may not. */
+static void job_slots_free__the_least_of_an_owner(void **state)
+{
+	static struct fixture f;
+	struct job_table *table = table_of(&f, 700, (size_t)1 << 30);
+	struct job *a = job_add(table, "a", 1);
+
+	(void)state;
+	a->owner = 7;
+	assert_int_equal(job_slots_free(table, 7, 1024), 512);
+	assert_true(job_lease(table, a, 1024, 400));
+	assert_int_equal(job_slots_free(table, 7, 1024), 512 - 400 - WIRE_SE);
+	assert_int_equal(job_slots_free(table, 9, 1024), 700 - 400 - 2 * WIRE_SE);
+}
+
+/* Of 21: one has 10 of them, the next half of what is left, but 8 in any case. */
+static void job_has_place__an_owner_leaves_as_many_as_it_has(void **state)
+{
+	static struct fixture f;
+	struct job_table *table = table_of(&f, 100, 100000);
+	const unsigned owners[] = { 7, 9, 1 };
+	unsigned nr[3] = { 0 };
+
+	(void)state;
+	table->jobs_max = PLACES;
+	for (unsigned i = 0; i < 3; i++) {
+		while (job_has_place(table, owners[i])) {
+			const char name[] = { (char)('a' + (int)i), (char)('a' + (int)nr[i]), 0 };
+
+			job_add(table, name, 100 * i + ++nr[i])->owner = owners[i];
+		}
+	}
+	assert_int_equal(nr[0], 10);
+	assert_int_equal(nr[1], 8);
+	assert_int_equal(nr[2], 3);
+	job_del(table, job_by_name(table, "aa"));
+	assert_true(job_has_place(table, 1));
+	assert_false(job_has_place(table, 7));
+	assert_false(job_has_place(table, 9));
 }
 
 static void job_set_world__bits(void **state)
@@ -181,6 +261,10 @@ int main(void)
 		cmocka_unit_test(job_add__handles_are_never_zero_and_never_two),
 		cmocka_unit_test(job_lease__slots_and_values_do_not_overlap),
 		cmocka_unit_test(job_lease__no_more_slots_than_a_slot_number_names),
+		cmocka_unit_test(job_slots_free__an_owner_leaves_as_many_as_it_has),
+		cmocka_unit_test(job_slots_free__memory_is_shared_too),
+		cmocka_unit_test(job_slots_free__the_least_of_an_owner),
+		cmocka_unit_test(job_has_place__an_owner_leaves_as_many_as_it_has),
 		cmocka_unit_test(job_set_world__bits),
 		cmocka_unit_test(job_identity__address_and_port_range),
 		cmocka_unit_test(job_silent__and_when_it_was_heard),
