@@ -9,6 +9,9 @@
 
 #include "proto/wire.h"
 
+/* 16 addresses, which bridges keep to themselves (802.1Q, 8.6.3). */
+#define FWD_LINK_LOCAL UINT64_C(0x0180c2000000)
+
 enum {
 	FWD_WAYS = 4,
 	FWD_PORTS_MAX = 256,
@@ -190,9 +193,13 @@ static void fwd_ordinary(struct fwd *fwd, struct fwd_pkt *pkt, uint64_t now_ns)
 {
 	const struct fwd_entry *entry = NULL;
 
+	const uint64_t dst = fwd_key(pkt->frame.dst);
+
 	if (!(pkt->frame.dst[0] & 1))
-		entry = fwd_lookup(fwd, fwd_key(pkt->frame.dst), now_ns);
-	if (!entry) {
+		entry = fwd_lookup(fwd, dst, now_ns);
+	if (dst >> 4 == FWD_LINK_LOCAL >> 4) {
+		fwd_end(pkt, FWD_DROP, COUNTER_link_local);
+	} else if (!entry) {
 		fwd_end(pkt, FWD_FLOOD, COUNTER_flooded);
 	} else if (entry->port == pkt->port) {
 		fwd_end(pkt, FWD_DROP, COUNTER_same_port);

@@ -106,6 +106,7 @@ def broken():
         send(patched(w.echo_request(SWITCH_MAC, MAC, IP, SWITCH, i), 36, 1, 2))
         send(udp(rng.randbytes(100), dport=9))
         send(patched(good, 6, 1))                                       # from a group
+        send(b'\x01\x80\xc2\0\0' + bytes([i % 16]) + good[6:])           # a pause, STP, LLDP
         send(MAC + b'\x02\1\1\1\1\1' + b'\x88\xb5' + bytes(50))         # comes from where it goes to
         send(udp(w.header(w.RESULT, kind=w.ADD32) + bytes(64)))
         send(udp(bytes([0x2f]) + rng.randbytes(80)))                    # another version

@@ -81,7 +81,7 @@ strange()
 	ran
 	printed net.out 'a round of strange traffic is over'
 	# Not ip_fragment: on these ports the kernel has joined them.
-	counted icmp_checksum bad_version bad_direction bad_kind frame_short ip_options ip_checksum ip_version ip_length not_mine bad_source same_port spoofed arp_reply flooded
+	counted icmp_checksum bad_version bad_direction bad_kind frame_short ip_options ip_checksum ip_version ip_length not_mine bad_source link_local same_port spoofed arp_reply flooded
 }
 
 # All that time sums are right, and so are those of a run whose results are compared with others'.

@@ -237,7 +237,7 @@ static void fwd_input__full_table_forgets_the_oldest(void **state)
 
 static void fwd_input__broadcast_and_multicast_flood(void **state)
 {
-	static const uint8_t lldp[FRAME_MAC] = { 1, 0x80, 0xc2, 0, 0, 0x0e };
+	static const uint8_t mdns[FRAME_MAC] = { 1, 0, 0x5e, 0, 0, 0xfb };
 	struct fixture f;
 	struct fwd_params params = usual();
 
@@ -245,7 +245,7 @@ static void fwd_input__broadcast_and_multicast_flood(void **state)
 	open_fwd(&f, &params);
 	assert_string_equal(input(&f, 0, udp(&f, 1, all_macs, OWN_IP, WIRE_PORT), true),
 			    "FLOOD flooded");
-	assert_string_equal(input(&f, 0, udp(&f, 1, lldp, 1, 1), true), "FLOOD flooded");
+	assert_string_equal(input(&f, 0, udp(&f, 1, mdns, 1, 1), true), "FLOOD flooded");
 	close_fwd(&f);
 }
 
@@ -533,6 +533,25 @@ static void fwd_input__too_short_and_too_long(void **state)
 	close_fwd(&f);
 }
 
+/* Pause frames, STP, LLDP: what a bridge keeps to itself (802.1Q, 8.6.3); the next 16 it does not. */
+static void fwd_input__of_the_link_alone(void **state)
+{
+	static const uint8_t group[FRAME_MAC] = { 0x01, 0x80, 0xc2 };
+	struct fixture f;
+	struct fwd_params params = usual();
+	uint32_t len;
+
+	(void)state;
+	open_fwd(&f, &params);
+	len = udp(&f, 1, group, 5, 5);
+	for (unsigned i = 0; i < 32; i++) {
+		f.buf[5] = (uint8_t)i;
+		assert_string_equal(input(&f, 0, len, true),
+				    i < 16 ? "DROP link_local" : "FLOOD flooded");
+	}
+	close_fwd(&f);
+}
+
 static void fwd_input__bad_sources(void **state)
 {
 	struct fixture f;
@@ -660,6 +679,7 @@ int main(void)
 		cmocka_unit_test(fwd_input__port_unreachable_is_news),
 		cmocka_unit_test(fwd_input__malformed_to_the_switch_has_a_name),
 		cmocka_unit_test(fwd_input__too_short_and_too_long),
+		cmocka_unit_test(fwd_input__of_the_link_alone),
 		cmocka_unit_test(fwd_input__bad_sources),
 		cmocka_unit_test(fwd_input__without_an_address_all_is_ordinary),
 		cmocka_unit_test(fwd_input__random_content_is_counted),
