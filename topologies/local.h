@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <wordexp.h>
 
 #include "host/include/tally.h"
 #include "host/tools/perf.h"
@@ -74,7 +75,7 @@ struct local_job {
 	const struct topology *topology;
 	const struct topology_job *job;
 	struct perf_options options;
-	char *words; /* that the options are in */
+	wordexp_t words; /* that the options are in */
 	FILE *out;
 	FILE *kept; /* not NULL: out is stdout and this */
 	char *text; /* what went there, if several jobs run or it is kept */

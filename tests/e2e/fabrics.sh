@@ -80,6 +80,18 @@ case_two-jobs()
 	printed sim.out '^job whole:$'
 }
 
+# Tensors of a list, while ranks compute: the same in real and in virtual time, where only that counts.
+case_training()
+{
+	equal training-small 1
+	printed sim.out '^# each iteration reduces the 8 tensors of .*/digits-tensors.csv, while each rank computes 4 to 6 ms, 2 times'
+	awk '/^# Iteration / { i = $4; most = $6 } /^# of that computing/ { c = $6; slow = $8 } /^# of that only waiting/ { w = $7 }
+		END { exit !(i > 8000 && most > slow && most < slow + 500 && c > 4000 && slow > 8000 && slow < 12000 && w > 0) }' \
+		"$dir/sim.out" || fail "$(grep '^# \(Iteration\|of that\)' "$dir/sim.out" | tr '\n' ';')"
+	[ "$(grep '^# of that computing' "$dir/sim.out")" = "$(grep '^# of that computing' "$dir/netns.out")" ] ||
+		fail "the ranks computed $(grep -h '^# of that computing' "$dir/sim.out" "$dir/netns.out" | xargs)"
+}
+
 # The same bytes each time; other packets are lost with another seed, and the results are the same.
 case_repeats()
 {
@@ -244,5 +256,5 @@ case_interrupted()
 	! grep -q '^ *61440 ' "$dir/threads.out" "$dir/sim.out" || fail "they went on to the last row"
 }
 
-run_cases 2 one-switch tree lossy two-jobs repeats seeds links workers sweep times refused ends interrupted
+run_cases 2 one-switch tree lossy two-jobs training repeats seeds links workers sweep times refused ends interrupted
 exit "$not_ok"
