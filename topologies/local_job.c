@@ -93,6 +93,12 @@ void local_job_report(struct local_job *job, struct report *report)
 	report_text(report, title, job->text, job->text_len);
 }
 
+void local_job_say_stopped(const struct topology_job *job, unsigned int nr)
+{
+	say_line("job %s is ended after %g s, as the file says: %u of %u ranks ran", job->name,
+		 (double)job->stop_ns / 1e9, nr, job->ranks.nr);
+}
+
 void local_job_close(struct local_job *job)
 {
 	if (job->out && job->out != stdout)
@@ -190,6 +196,8 @@ int local_rank_open(struct local_rank *rank)
 void local_rank_work(struct local_rank *rank)
 {
 	rank->result = perf_run_rank(&rank->perf);
+	if (atomic_load(&rank->job->options.stopped))
+		rank->result = 0; // whatever it was in the middle of
 	rank->stats.size = sizeof(rank->stats);
 	(void)tally_get_stats(rank->perf.comm, &rank->stats);
 }

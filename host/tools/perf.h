@@ -3,6 +3,7 @@
 #ifndef HOST_TOOLS_PERF_H
 #define HOST_TOOLS_PERF_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -56,7 +57,8 @@ struct perf_options {
 	/* Of ranks that live in virtual time, where no CPU time passes; NULL: the kernel's clocks. */
 	uint64_t (*clock)(void);
 	void (*pause)(uint64_t ns);
-	FILE *out; /* the table; NULL: stdout */
+	FILE *out;	     /* the table; NULL: stdout */
+	atomic_bool stopped; /* its communicator is aborted, and nothing is to be said of that */
 };
 
 /* One kind of data: what perf_data functions need to know every element of every rank. */

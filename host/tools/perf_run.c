@@ -64,6 +64,8 @@ int perf_fail_comm(const struct perf_rank *rank, int err)
 {
 	const char *text = tally_last_error(rank->comm);
 
+	if (atomic_load(&rank->options->stopped))
+		return -1;
 	/* The library speaks to programs that can go on. */
 	fprintf(stderr, "tally-perf: rank %d: %s%s\n", rank->rank,
 		text[0] != '\0' ? text : tally_strerror(err),

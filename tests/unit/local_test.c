@@ -188,25 +188,6 @@ static void local_open__captures(void **state)
 	topology_free(t);
 }
 
-static void local_check__a_stop_is_refused(void **state)
-{
-	struct topology *t =
-		local_rig_load("hosts: [h1]\nswitches: [s0]\nlinks: [[h1, s0-p1]]\njobs:\n"
-			       "  - {name: j, ranks: [h1], workload: {sizes: [1K]}, stop: 5s}\n");
-	struct capture err;
-	char *said;
-	int rc;
-
-	(void)state;
-	capture_begin(&err, 2);
-	rc = local_check(t, "this");
-	said = capture_end(&err);
-	assert_int_equal(rc, -1);
-	assert_non_null(strstr(said, ":5: job j has a 'stop', and this cannot end a job"));
-	free(said);
-	topology_free(t);
-}
-
 static void local_open__leaf_and_root(void **state)
 {
 	const struct lcore *leaf, *root;
@@ -326,7 +307,6 @@ int main(void)
 		cmocka_unit_test(local_open__lines_have_rate_delay_and_queue),
 		cmocka_unit_test(local_open__resources_are_those_of_the_file),
 		cmocka_unit_test(local_open__captures),
-		cmocka_unit_test(local_check__a_stop_is_refused),
 		cmocka_unit_test(local_open__leaf_and_root),
 		cmocka_unit_test(local_check__names_what_only_namespaces_can),
 		cmocka_unit_test(local_job_open__options_are_those_of_the_command),
