@@ -297,20 +297,24 @@ static bool rank_is_slow(const struct topology_job *j, unsigned int rank)
 	return false;
 }
 
+/* Of a sweep's first ranks none may be one. */
 static void command_add_stragglers(struct command *c, const struct topology_job *j)
 {
 	const struct topology_stragglers *s = &j->workload.stragglers;
-	const char *before = ",ranks=";
+	const struct command before = *c;
+	bool any = s->probability > 0, listed = false;
 
 	command_add(c, " --stragglers factor=%.9g", s->factor);
-	if (s->probability > 0)
+	if (any)
 		command_add(c, ",probability=%.9g", s->probability);
 	for (unsigned int i = 0; i < j->ranks.nr; i++) {
 		if (!rank_is_slow(j, i))
 			continue;
-		command_add(c, "%s%u", before, i);
-		before = "+";
+		command_add(c, "%s%u", listed ? "+" : ",ranks=", i);
+		any = listed = true;
 	}
+	if (!any)
+		*c = before;
 }
 
 static void command_add_steps(struct command *c, const struct topology *t,
