@@ -422,7 +422,7 @@ help:  ## this text
 D         := $(DESTDIR)$(PREFIX)
 MAN       := $(wildcard docs/man/*.[1-9])
 man_dest   = share/man/man$(patsubst .%,%,$(suffix $(1)))/$(notdir $(1))
-YAML      := $(wildcard topologies/*.yaml)
+YAML      := $(wildcard topologies/*.yaml topologies/*.csv)
 DATA      := $(filter-out %.c %.h,$(wildcard host/examples/data/*))
 WIRESHARK := $(wildcard docs/wireshark/*)
 INST_BIN  := $(TOOLS) $(FABRIC) $(SWITCHES)

@@ -40,11 +40,6 @@ int local_check(const struct topology *t, const char *fabric)
 					 t->path, t->node[i].place.line + 1, t->node[i].name,
 					 fabric);
 	for (unsigned int i = 0; i < t->nr_jobs; i++)
-		if (t->job[i].stop_ns)
-			return say_error("%s:%zu: job %s has a 'stop', and %s cannot end a job: use "
-					 "`tally-fabric run`",
-					 t->path, t->job[i].place.line + 1, t->job[i].name, fabric);
-	for (unsigned int i = 0; i < t->nr_jobs; i++)
 		if (t->job[i].run)
 			return say_error("%s:%zu: job %s runs a command, which %s cannot: give it a "
 					 "'workload' or use `tally-fabric run`",

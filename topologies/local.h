@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <wordexp.h>
 
 #include "host/include/tally.h"
 #include "host/tools/perf.h"
@@ -74,7 +75,7 @@ struct local_job {
 	const struct topology *topology;
 	const struct topology_job *job;
 	struct perf_options options;
-	char *words; /* that the options are in */
+	wordexp_t words; /* that the options are in */
 	FILE *out;
 	FILE *kept; /* not NULL: out is stdout and this */
 	char *text; /* what went there, if several jobs run or it is kept */
@@ -87,8 +88,8 @@ struct local_rank {
 	const struct topology_node *node;
 	struct perf_rank perf;
 	struct tally_stats stats;
-	bool opened;
-	int result; /* 0: all was right */
+	bool opened, stopped; /* by the file's `stop` */
+	int result;	      /* 0: all was right */
 	char why[512];
 };
 
@@ -107,6 +108,8 @@ struct report;
 /* The same, into a page. */
 void local_job_report(struct local_job *job, struct report *report);
 void local_job_close(struct local_job *job);
+/* So many of its ranks were ended at its time. */
+void local_job_say_stopped(const struct topology_job *job, unsigned int nr);
 /* Joins: 0, or -1 and why.  Then all there is to do, and leaving. */
 int local_rank_open(struct local_rank *rank);
 void local_rank_work(struct local_rank *rank);

@@ -5,29 +5,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/venue.h"
 #include "topologies/fabric.h"
 #include "topologies/local.h"
 #include "topologies/report.h"
 #include "topologies/say.h"
 
-enum { JOB_COMMAND = 8192, JOB_WORDS = 64, JOB_KEY = 64 };
+enum { JOB_COMMAND = 8192, JOB_KEY = 64 };
 
 /* The command of the netns fabric, without the shell's word. */
 static int job_options(struct local_job *job)
 {
 	static const char shell[] = "exec ";
-	char *argv[JOB_WORDS + 1], *save = NULL;
-	int argc = 0;
+	char text[JOB_COMMAND], *first;
+	int rc;
 
-	job->words = malloc(JOB_COMMAND);
-	if (!job->words || topology_job_command(job->job, job->words, JOB_COMMAND))
+	if (topology_job_command(job->topology, job->job, text, sizeof(text)))
 		return say_error("the workload of job %s is too long", job->job->name);
-	for (char *word = strtok_r(job->words + strlen(shell), " ", &save);
-	     word && argc < JOB_WORDS; word = strtok_r(NULL, " ", &save))
-		argv[argc++] = word;
-	argv[argc] = NULL;
+	if (wordexp(text + strlen(shell), &job->words, WRDE_NOCMD | WRDE_UNDEF))
+		return say_error("the workload of job %s is no command", job->job->name);
 	optind = 0; // from the beginning again
-	return perf_options_parse(&job->options, argc, argv) == 0 ? 0 : -1;
+	first = job->words.we_wordv[0];
+	rc = perf_options_parse(&job->options, (int)job->words.we_wordc, job->words.we_wordv);
+	job->words.we_wordv[0] = first; // which is another's name now, and not to be freed
+	return rc == 0 ? 0 : -1;
 }
 
 static ssize_t both_write(void *context, const char *text, size_t len)
@@ -67,6 +68,7 @@ int local_job_open(struct local_job *job, const struct topology *t, const struct
 		return say_error("not enough memory");
 	job->options.out = job->out;
 	job->options.clock = clock;
+	job->options.pause = venue.pause;
 	return 0;
 }
 
@@ -91,6 +93,12 @@ void local_job_report(struct local_job *job, struct report *report)
 	report_text(report, title, job->text, job->text_len);
 }
 
+void local_job_say_stopped(const struct topology_job *job, unsigned int nr)
+{
+	say_line("job %s is ended after %g s, as the file says: %u of %u ranks ran", job->name,
+		 (double)job->stop_ns / 1e9, nr, job->ranks.nr);
+}
+
 void local_job_close(struct local_job *job)
 {
 	if (job->out && job->out != stdout)
@@ -98,7 +106,7 @@ void local_job_close(struct local_job *job)
 	if (job->kept)
 		fclose(job->kept);
 	free(job->text);
-	free(job->words);
+	wordfree(&job->words);
 	*job = (struct local_job){ .out = NULL };
 }
 
@@ -188,6 +196,8 @@ int local_rank_open(struct local_rank *rank)
 void local_rank_work(struct local_rank *rank)
 {
 	rank->result = perf_run_rank(&rank->perf);
+	if (atomic_load(&rank->job->options.stopped))
+		rank->result = 0; // whatever it was in the middle of
 	rank->stats.size = sizeof(rank->stats);
 	(void)tally_get_stats(rank->perf.comm, &rank->stats);
 }

@@ -228,7 +228,7 @@ static void job_put(const struct report *r, const struct topology_job *job, FILE
 	cell_count(out, s.nr_known != 0, s.again);
 	cell_count(out, s.nr_known != 0, s.received);
 	fputs("<td class=\"l words\"><code>", out);
-	if (topology_job_command(job, command, sizeof(command)) == 0)
+	if (topology_job_command(r->topology, job, command, sizeof(command)) == 0)
 		html_text(out,
 			  strncmp(command, "exec ", 5) == 0 && !job->run ? command + 5 : command);
 	fputs("</code></td></tr>\n", out);

@@ -83,7 +83,7 @@ static int rank_outside_say(struct runner *r, const struct topology_job *j, unsi
 	struct fabric_ip own = fabric_ip(n), ip = fabric_ip(&t->node[n->parent]);
 	char command[RUNNER_COMMAND], more[64] = "";
 
-	if (topology_job_command(j, command, sizeof(command)))
+	if (topology_job_command(t, j, command, sizeof(command)))
 		return say_error("the command of job %s is longer than %d bytes", j->name,
 				 RUNNER_COMMAND - 1);
 	if (*ranges.text)
@@ -117,7 +117,7 @@ int runner_rank_start(struct runner *r, const struct topology_job *j, unsigned i
 	k->program.err = (struct stream){ .pass = rank ? NULL : rank_pass_err,
 					  .line_end = rank_line_err,
 					  .owner = k };
-	if (topology_job_command(j, command, sizeof(command)))
+	if (topology_job_command(t, j, command, sizeof(command)))
 		return say_error("the command of job %s is longer than %d bytes", j->name,
 				 RUNNER_COMMAND - 1);
 	snprintf(rank_text, sizeof(rank_text), "%u", rank);

@@ -66,7 +66,7 @@ static int sim_open(struct sim *sim, const struct topology *t, const struct sim_
 	sim->switches = calloc(t->nr_switches, sizeof(*sim->switches));
 	if (!sim->jobs || !sim->ranks || !sim->switches)
 		return say_error("not enough memory");
-	if (vnet_open(&sim->vnet, t, &options->links, sim->nr_ranks + t->nr_switches))
+	if (vnet_open(&sim->vnet, t, &options->links, sim->nr_ranks + t->nr_switches + t->nr_jobs))
 		return -1;
 	sim->vnet.agenda.now_ns = SIM_START_NS;
 	for (; sim->nr_jobs < t->nr_jobs; sim->nr_jobs++)
@@ -75,7 +75,10 @@ static int sim_open(struct sim *sim, const struct topology *t, const struct sim_
 				   : options->report			  ? LOCAL_KEPT
 									  : LOCAL_LIVE))
 			return -1;
-	return sim_switches_open(sim) || sim_ranks_open(sim) || sim_page_begin(sim) ? -1 : 0;
+	return sim_switches_open(sim) || sim_ranks_open(sim) || sim_stops_open(sim) ||
+			       sim_page_begin(sim)
+		       ? -1
+		       : 0;
 }
 
 static void sim_close(struct sim *sim)
@@ -84,7 +87,7 @@ static void sim_close(struct sim *sim)
 	static struct sim *kept;
 
 	local_captures_close(&sim->local);
-	if (sim->nr_begun > sim->nr_ended) {
+	if (sim->nr_begun > sim->nr_ended || sim->nr_stopped) {
 		sim->kept = kept;
 		kept = sim;
 		return;
@@ -98,6 +101,7 @@ static void sim_close(struct sim *sim)
 	vnet_free(&sim->vnet);
 	sim_timeline_free(&sim->timeline);
 	free(sim->jobs);
+	free(sim->stops);
 	free(sim->ranks);
 	free(sim->switches);
 	free(sim);

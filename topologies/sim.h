@@ -28,7 +28,7 @@ struct sim_result {
 	uint64_t again;		  /* packets sent again */
 	double use_hosts;	  /* percent of the links' rate, from hosts: the mean */
 	double use_most;	  /* of any link in any direction */
-	uint64_t hash;		  /* over the result hashes of all jobs */
+	uint64_t hash;		  /* the result hash, or one over those of all jobs */
 };
 
 struct sim_options {
@@ -76,7 +76,9 @@ struct sim {
 	struct local_job *jobs;
 	unsigned int nr_jobs;
 	struct sim_rank *ranks;
+	struct sim_stop *stops; /* of each job */
 	unsigned int nr_ranks, nr_begun, nr_opened, nr_done, nr_ended;
+	unsigned int nr_stopped;    /* of those that ended: in the middle, at the job's time */
 	struct sim_rank *current;   /* whose fiber runs */
 	struct sim_switch *turning; /* whose round it is */
 	uint64_t nr_reads;	    /* of the clock, since time went on */
@@ -102,6 +104,11 @@ int sim_ranks_open(struct sim *sim);
 /* The venue's. */
 void sim_pause(uint64_t ns);
 void sim_ranks_close(struct sim *sim);
+/* Nothing reaches it any more. */
+void sim_rank_detach(struct sim_rank *rank);
+
+/* sim_stop.c */
+int sim_stops_open(struct sim *sim);
 
 /* sim_switch.c */
 int sim_switches_open(struct sim *sim);

@@ -135,7 +135,7 @@ static void child_ended(struct runs *s, struct many_child *child, int status)
 		s->like = (int64_t)child->i;
 	if (!code && s->many->alike && result->hash != s->result[s->like].hash) {
 		code = 1;
-		snprintf(text, sizeof(text), "result hash %016" PRIx64 ", not %016" PRIx64,
+		snprintf(text, sizeof(text), "hash of the results %016" PRIx64 ", not %016" PRIx64,
 			 result->hash, s->result[s->like].hash);
 	}
 	result->done = result->done && !code;

@@ -287,6 +287,12 @@ int sim_ranks_open(struct sim *sim)
 	return 0;
 }
 
+void sim_rank_detach(struct sim_rank *rank)
+{
+	if (rank->transport)
+		vnet_detach(&rank->sim->vnet, rank->node, rank->transport->base.port);
+}
+
 void sim_ranks_close(struct sim *sim)
 {
 	for (unsigned int i = 0; i < sim->nr_ranks; i++)

@@ -41,7 +41,7 @@ static void range_print(FILE *out, const char *what, const struct range *r, cons
 struct job_sum {
 	struct range done_us, speed, rtt_us, window;
 	uint64_t sent, again, received, dropped;
-	unsigned int nr_failed;
+	unsigned int nr_failed, nr_stopped;
 };
 
 static void rank_add(const struct sim *sim, const struct sim_rank *rank, struct job_sum *sum)
@@ -51,8 +51,9 @@ static void rank_add(const struct sim *sim, const struct sim_rank *rank, struct 
 	const double seconds = (double)perf->totals.time_ns / 1e9;
 	const uint32_t bytes = perf_data_bytes(rank->rank.job->options.dtypes[0]);
 
+	sum->nr_stopped += rank->rank.stopped;
 	if (!rank->rank.opened) {
-		sum->nr_failed++;
+		sum->nr_failed += !rank->rank.stopped;
 		return;
 	}
 	sum->nr_failed += rank->rank.result != 0;
@@ -83,6 +84,9 @@ static int job_report(const struct sim *sim, const struct local_job *job, FILE *
 		"  packets sent %" PRIu64 ", of these again %" PRIu64 "; received %" PRIu64
 		", of these not taken %" PRIu64 "\n",
 		sum.sent, sum.again, sum.received, sum.dropped);
+	if (sum.nr_stopped)
+		fprintf(out, "  ended after %g s, as the file says: %u of %u ranks ran\n",
+			(double)job->job->stop_ns / 1e9, sum.nr_stopped, job->job->ranks.nr);
 	if (sum.nr_failed)
 		fprintf(out, "  %u of %u ranks failed\n", sum.nr_failed, job->job->ranks.nr);
 	return sum.nr_failed ? 1 : 0;
@@ -194,6 +198,12 @@ static void result_fill_use(const struct sim *sim, struct sim_result *result)
 	result->use_most = all.most;
 }
 
+/* Of several jobs it is one over theirs. */
+static void result_hash(const struct sim *sim, struct sim_result *result, uint64_t hash)
+{
+	result->hash = sim->nr_jobs == 1 ? hash : perf_data_hash(result->hash, &hash, sizeof(hash));
+}
+
 static void result_fill(const struct sim *sim, struct sim_result *result)
 {
 	struct job_sum sum = { .sent = 0 };
@@ -204,9 +214,8 @@ static void result_fill(const struct sim *sim, struct sim_result *result)
 	for (unsigned int i = 0; i < sim->nr_ranks; i++) {
 		rank_add(sim, &sim->ranks[i], &sum);
 		time_us += (double)sim->ranks[i].rank.perf.totals.time_ns / 1e3;
-		if (sim->ranks[i].rank.rank == 0)
-			result->hash = perf_data_hash(result->hash, &sim->ranks[i].rank.perf.hash,
-						      sizeof(uint64_t));
+		if (sim->ranks[i].rank.rank == 0 && !sim->ranks[i].rank.stopped)
+			result_hash(sim, result, sim->ranks[i].rank.perf.hash);
 	}
 	result->again = sum.again;
 	result->elements_s = range_mean(&sum.speed);

@@ -39,7 +39,7 @@ static void median_print(const char *what, double *values, uint64_t nr)
 	printf("%-24s %12.6g  %12.6g  %12.6g\n", what, values[0], values[nr / 2], values[nr - 1]);
 }
 
-static void summary_say(const struct sim_result *result, uint64_t all)
+static void summary_say(const struct topology *t, const struct sim_result *result, uint64_t all)
 {
 	double *values = malloc(all * sizeof(*values));
 	const struct sim_result *good = NULL;
@@ -64,7 +64,9 @@ static void summary_say(const struct sim_result *result, uint64_t all)
 			median_print(k ? "packets sent again" : "completion, us", values, nr);
 	}
 	if (good)
-		printf("result hash %016" PRIx64 "\n", good->hash);
+		printf("%s %016" PRIx64 "\n",
+		       t->nr_jobs == 1 ? "result hash" : "hash of the jobs' result hashes",
+		       good->hash);
 	free(values);
 }
 
@@ -105,7 +107,7 @@ int sim_seeds_main(struct topology *t, const struct sim_options *options,
 	if (!result)
 		return 1;
 	code = sim_many_main(t, options, &many, result);
-	summary_say(result, many.nr);
+	summary_say(t, result, many.nr);
 	sim_many_free(result, bytes);
 	return code;
 }

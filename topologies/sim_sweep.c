@@ -22,6 +22,12 @@ struct others {
 	struct row row[2][2];
 };
 
+/* A ring or a parameter server. */
+struct way {
+	struct baseline_plan plan; /* its bytes are those of each operation */
+	int (*run)(const struct baseline_plan *plan, struct baseline_time *time);
+};
+
 struct sweep_run {
 	const struct sim_sweep *sweep;
 	struct others *others; /* of each run */
@@ -199,41 +205,118 @@ static int run_set(void *context, struct topology *t, struct sim_options *option
 	return rc;
 }
 
-/* Each size once by one way, times what the timed operations of each are. */
+/* What a way takes, simulated and by the formula, and for how many elements. */
+struct taken {
+	double elements, us, formula_us;
+};
+
+/* One operation of bytes; of none it takes no time. */
+static int way_time(const struct way *way, uint64_t bytes, struct baseline_time *time)
+{
+	struct baseline_plan plan = way->plan;
+
+	*time = (struct baseline_time){ .us = 0 };
+	plan.bytes = bytes;
+	return bytes ? way->run(&plan, time) : 0;
+}
+
+/* Each size once, times what the timed operations of each are. */
+static int sizes_take(const struct way *way, const struct perf_options *o, struct taken *taken)
+{
+	const double times = (double)o->iters * (o->mode_on[0] + o->mode_on[1]);
+	struct baseline_time time;
+
+	for (uint32_t d = 0; d < o->nr_dtypes; d++)
+		for (uint32_t i = 0; i < o->nr_counts; i++) {
+			const uint64_t count = perf_options_count(o, i, o->dtypes[d]);
+
+			if (way_time(way, count * perf_data_bytes(o->dtypes[d]), &time))
+				return -1;
+			taken->elements += times * (double)count;
+			taken->us += times * time.us;
+			taken->formula_us += times * time.formula_us;
+		}
+	return 0;
+}
+
+/* Until when a rank computes in an iteration that computes longest. */
+static double compute_us(const struct way *way, const struct perf_options *o, uint32_t iteration)
+{
+	uint64_t most_ns = 0, ns;
+
+	for (unsigned int rank = 0; rank < way->plan.job->ranks.nr; rank++) {
+		ns = perf_compute_ns(&o->compute, (int)rank, iteration);
+		most_ns = ns > most_ns ? ns : most_ns;
+	}
+	return (double)most_ns / 1e3;
+}
+
+/* Tensors one after the other, each when the last rank has it. */
+static void steps_add(const struct way *way, const struct perf_options *o,
+		      const struct baseline_time *time, struct taken *taken)
+{
+	double all = 0;
+
+	for (uint32_t i = 0; i < o->nr_counts; i++)
+		all += (double)o->counts[i];
+	for (uint32_t n = 0; n < o->iters; n++) {
+		const double each_us = compute_us(way, o, n) / all;
+		double us = 0, formula_us = 0, before = 0, ready_us;
+
+		for (uint32_t i = 0; i < o->nr_counts; i++) {
+			before += (double)o->counts[i];
+			ready_us = each_us * before;
+			us = (us > ready_us ? us : ready_us) + time[i].us;
+			formula_us = (formula_us > ready_us ? formula_us : ready_us) +
+				     time[i].formula_us;
+		}
+		taken->elements += all;
+		taken->us += us;
+		taken->formula_us += formula_us;
+	}
+}
+
+/* Tensors of the same size take the same time. */
+static int steps_take(const struct way *way, const struct perf_options *o, struct taken *taken)
+{
+	struct baseline_time *time = calloc(o->nr_counts, sizeof(*time));
+	int rc = time ? 0 : say_error("not enough memory");
+
+	for (uint32_t d = 0; rc == 0 && d < o->nr_dtypes; d++) {
+		const uint32_t bytes = perf_data_bytes(o->dtypes[d]);
+
+		for (uint32_t i = 0, k; rc == 0 && i < o->nr_counts; i++) {
+			for (k = 0; o->counts[k] != o->counts[i];)
+				k++;
+			if (k < i)
+				time[i] = time[k];
+			else
+				rc = way_time(way, o->counts[i] * bytes, &time[i]);
+		}
+		if (rc == 0)
+			steps_add(way, o, time, taken);
+	}
+	free(time);
+	return rc;
+}
+
 static int baseline_row(const struct topology *t, const struct sim_options *options,
-			int (*way)(const struct baseline_plan *, struct baseline_time *),
+			int (*run)(const struct baseline_plan *, struct baseline_time *),
 			struct row row[2])
 {
-	struct baseline_plan plan = { .topology = t, .job = t->job, .links = options->links };
-	double elements = 0, us = 0, formula_us = 0, times;
-	struct baseline_time time;
+	const struct way way = { { .topology = t, .job = t->job, .links = options->links }, run };
+	struct taken taken = { .us = 0 };
 	struct local_job job;
 	int rc = local_job_open(&job, t, t->job, sim_clock, LOCAL_LATER);
 
 	if (rc)
 		return rc;
-	for (uint32_t d = 0; rc == 0 && d < job.options.nr_dtypes; d++)
-		for (uint32_t i = 0; rc == 0 && i < job.options.nr_counts; i++) {
-			const enum tally_dtype dtype = job.options.dtypes[d];
-			const uint64_t count = perf_options_count(&job.options, i, dtype);
-
-			plan.bytes = count * perf_data_bytes(dtype);
-			rc = plan.bytes ? way(&plan, &time) : 0;
-			if (rc || !plan.bytes)
-				continue;
-			elements += (double)count;
-			us += time.us;
-			formula_us += time.formula_us;
-		}
-	times = (double)job.options.iters * job.options.nr_ops;
-	for (int mode = 0, nr = 0; mode < PERF_NR_MODES; mode++) {
-		nr += job.options.mode_on[mode];
-		if (mode == PERF_NR_MODES - 1)
-			times *= nr;
-	}
-	row[0] = (struct row){ us * times, us > 0 ? elements / us * 1e6 : 0 };
-	row[1] = (struct row){ formula_us * times,
-			       formula_us > 0 ? elements / formula_us * 1e6 : 0 };
+	rc = job.options.trace ? steps_take(&way, &job.options, &taken)
+			       : sizes_take(&way, &job.options, &taken);
+	row[0] = (struct row){ taken.us * job.options.nr_ops,
+			       taken.us > 0 ? taken.elements / taken.us * 1e6 : 0 };
+	row[1] = (struct row){ taken.formula_us * job.options.nr_ops,
+			       taken.formula_us > 0 ? taken.elements / taken.formula_us * 1e6 : 0 };
 	local_job_close(&job);
 	return rc;
 }

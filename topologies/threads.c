@@ -47,6 +47,8 @@ struct threads_rank {
 	pthread_t thread;
 	bool started;
 	double begin_s, end_s, cpu_s;
+	/* Guarded. */
+	bool joined, ended; /* it has a communicator that others may abort; it is done */
 };
 
 struct threads {
@@ -65,6 +67,7 @@ struct threads {
 	pthread_mutex_t lock;
 	pthread_cond_t ended;
 	unsigned int nr_ended;
+	double *stop_s; /* of each job, after begin_s; 0: not, or no longer */
 };
 
 static double cpu_s(void)
@@ -191,6 +194,57 @@ static void job_await(const struct threads *th, uint64_t start_ns)
 	}
 }
 
+/* Whether it may be aborted from now on; false: its job's time was up before. */
+static bool rank_join(struct threads_rank *rank, bool joined)
+{
+	struct threads *th = rank->threads;
+	bool stopped;
+
+	pthread_mutex_lock(&th->lock);
+	rank->joined = joined;
+	stopped = rank->rank.stopped;
+	pthread_mutex_unlock(&th->lock);
+	return !stopped;
+}
+
+/* With the lock: its ranks see at once, or when they have joined, that they are to end, and say nothing of it. */
+static void job_stop(struct threads *th, unsigned int job)
+{
+	unsigned int nr = 0;
+
+	th->stop_s[job] = 0;
+	atomic_store(&th->jobs[job].options.stopped, true);
+	for (unsigned int i = 0; i < th->nr_ranks; i++) {
+		struct threads_rank *rank = &th->ranks[i];
+
+		if (rank->rank.job != &th->jobs[job] || rank->ended)
+			continue;
+		rank->rank.stopped = true;
+		if (rank->joined)
+			(void)tally_abort(rank->rank.perf.comm);
+		nr++;
+	}
+	if (nr)
+		local_job_say_stopped(th->jobs[job].job, nr);
+}
+
+/* Ends the jobs whose time it is: when the next one's is; 0: there is none. */
+static double jobs_stop(struct threads *th)
+{
+	const double now_s = clock_s();
+	double next_s = 0;
+
+	for (unsigned int i = 0; i < th->nr_jobs; i++) {
+		if (th->stop_s[i] <= 0)
+			continue;
+		if (th->stop_s[i] <= now_s)
+			job_stop(th, i);
+		else if (next_s <= 0 || th->stop_s[i] < next_s)
+			next_s = th->stop_s[i];
+	}
+	return next_s;
+}
+
 static void *rank_thread(void *context)
 {
 	struct threads_rank *rank = context;
@@ -200,15 +254,20 @@ static void *rank_thread(void *context)
 	job_await(th, rank->rank.job->job->start_ns);
 	rank->begin_s = clock_s();
 	if (local_rank_open(&rank->rank) == 0) {
-		local_rank_work(&rank->rank);
+		if (rank_join(rank, true))
+			local_rank_work(&rank->rank);
+		(void)rank_join(rank, false);
 		local_rank_close(&rank->rank);
-	} else {
+	} else if (rank_join(rank, false)) {
 		say_error("rank %u of job %s: %s", rank->rank.rank, rank->rank.job->job->name,
 			  rank->rank.why);
+	} else {
+		rank->rank.result = 0;
 	}
 	rank->end_s = clock_s();
 	rank->cpu_s = cpu_s();
 	pthread_mutex_lock(&th->lock);
+	rank->ended = true;
 	th->nr_ended++;
 	pthread_cond_signal(&th->ended);
 	pthread_mutex_unlock(&th->lock);
@@ -234,20 +293,43 @@ static int threads_start(struct threads *th)
 	return 0;
 }
 
+/* For a rank that ends, or a time; 0: for that alone. */
+static void wait_until(struct threads *th, double at_s)
+{
+	const double left_s = at_s - clock_s();
+	struct timespec end;
+
+	if (at_s <= 0) {
+		pthread_cond_wait(&th->ended, &th->lock);
+		return;
+	}
+	if (left_s <= 0)
+		return;
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += (time_t)left_s;
+	end.tv_nsec += (long)((left_s - (double)(time_t)left_s) * 1e9);
+	if (end.tv_nsec >= 1000000000) {
+		end.tv_sec++;
+		end.tv_nsec -= 1000000000;
+	}
+	(void)pthread_cond_timedwait(&th->ended, &th->lock, &end);
+}
+
 /* False: their time was up first. */
 static bool threads_wait(struct threads *th, double timeout_s)
 {
-	struct timespec end;
+	const double end_s = timeout_s > 0 ? clock_s() + timeout_s : 0;
+	double at_s;
 	bool all;
 
-	clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_sec += (time_t)timeout_s;
 	pthread_mutex_lock(&th->lock);
-	while (th->nr_ended < th->nr_ranks) {
-		if (timeout_s <= 0)
-			pthread_cond_wait(&th->ended, &th->lock);
-		else if (pthread_cond_timedwait(&th->ended, &th->lock, &end) == ETIMEDOUT)
+	for (;;) {
+		at_s = jobs_stop(th);
+		if (th->nr_ended == th->nr_ranks || (end_s > 0 && clock_s() >= end_s))
 			break;
+		if (end_s > 0 && (at_s <= 0 || end_s < at_s))
+			at_s = end_s;
+		wait_until(th, at_s);
 	}
 	all = th->nr_ended == th->nr_ranks;
 	pthread_mutex_unlock(&th->lock);
@@ -293,10 +375,11 @@ static int threads_open(struct threads *th, const struct topology *t, const stru
 	for (unsigned int i = 0; i < t->nr_jobs; i++)
 		th->nr_ranks += t->job[i].ranks.nr;
 	th->jobs = calloc(t->nr_jobs, sizeof(*th->jobs));
+	th->stop_s = calloc(t->nr_jobs, sizeof(*th->stop_s));
 	th->ranks = aligned_alloc(CABLE_CACHE, th->nr_ranks * sizeof(*th->ranks));
 	th->uplink = aligned_alloc(CABLE_CACHE, t->nr_switches * sizeof(*th->uplink));
 	th->switches = calloc(t->nr_switches, sizeof(*th->switches));
-	if (!th->jobs || !th->ranks || !th->uplink || !th->switches)
+	if (!th->jobs || !th->stop_s || !th->ranks || !th->uplink || !th->switches)
 		return say_error("not enough memory");
 	memset(th->ranks, 0, th->nr_ranks * sizeof(*th->ranks));
 	memset(th->uplink, 0, t->nr_switches * sizeof(*th->uplink));
@@ -326,6 +409,9 @@ static int threads_open(struct threads *th, const struct topology *t, const stru
 	}
 	nanosleep(&boot, NULL); // a switch serves no earlier
 	th->begin_s = clock_s();
+	for (unsigned int i = 0; i < th->nr_jobs; i++)
+		if (t->job[i].stop_ns)
+			th->stop_s[i] = th->begin_s + (double)t->job[i].stop_ns / 1e9;
 	return 0;
 }
 
@@ -346,6 +432,7 @@ static void threads_close(struct threads *th)
 	for (unsigned int i = 0; i < th->nr_jobs; i++)
 		local_job_close(&th->jobs[i]);
 	free(th->jobs);
+	free(th->stop_s);
 	free(th->ranks);
 	free(th->uplink);
 	free(th->switches);

@@ -27,7 +27,7 @@ enum {
 	TOPOLOGY_DTYPES_MAX = 4, /* of one run of tally-perf */
 	TOPOLOGY_ENV_MAX = 32,
 	TOPOLOGY_FILE_MAX = 1 << 20,
-	TOPOLOGY_FILES_MAX = 64, /* the first and all that are included */
+	TOPOLOGY_FILES_MAX = 64, /* the first, all that are included, and lists of tensors */
 	TOPOLOGY_NO_NODE = TOPOLOGY_NODES_MAX,
 };
 
@@ -101,9 +101,20 @@ struct topology_link {
 	struct topology_place interface_place;
 };
 
+/* Ranks that compute factor times as long: those at the hosts, and each in an iteration by chance. */
+struct topology_stragglers {
+	bool given;
+	struct topology_list hosts;
+	struct topology_place *place;
+	double probability, factor;
+};
+
 struct topology_workload {
 	bool given;
 	struct topology_list sizes, dtypes;
+	unsigned int list;	/* of tensors, an index into topology.file; 0: sizes */
+	uint64_t compute_ns[2]; /* of an iteration, the least and the most */
+	struct topology_stragglers stragglers;
 	const char *op;
 	const char *wire; /* NULL: as TALLY_WIRE says */
 	uint64_t iterations, warmup, check;
@@ -133,9 +144,16 @@ struct topology_file {
 	size_t size;
 	uint64_t device, inode;
 	bool open; /* while those that it includes are read */
+	bool list; /* of tensors, and no part of the topology's text */
 	/* Those that it includes, in the order of its text: indices into topology.file. */
 	unsigned char include[TOPOLOGY_FILES_MAX];
 	unsigned int nr_includes;
+};
+
+/* Where the name of a list of tensors stands, and which file that is. */
+struct topology_use {
+	struct topology_place place;
+	unsigned int file;
 };
 
 struct topology {
@@ -150,6 +168,8 @@ struct topology {
 	const char *path; /* of the first file */
 	struct topology_file file[TOPOLOGY_FILES_MAX];
 	unsigned int nr_files;
+	struct topology_use use[TOPOLOGY_JOBS_MAX + TOPOLOGY_FILES_MAX];
+	unsigned int nr_uses;
 	/* These two are ours: strings above point into document, arrays lie in memory. */
 	void *document;
 	struct topology_memory *memory;
@@ -163,8 +183,8 @@ struct topology *topology_load(const char *path, FILE *errors);
 void topology_free(struct topology *t);
 
 /*
- * topology_copy.c: writes DIR/topology.yaml (or .json) and, as topology-1.yaml and so on, what it includes, so that
- * they include each other there.  0, or -1 after saying why not.
+ * topology_copy.c: writes DIR/topology.yaml (or .json) and, as topology-1.yaml and so on, what it includes, and lists of
+ * tensors as list-2.csv and so on, so that they name each other there.  0, or -1 after saying why not.
  */
 int topology_copy(const struct topology *t, const char *dir);
 
@@ -208,6 +228,7 @@ int topology_share_parse(const char *text, double *out);
 int topology_number_parse(const char *text, uint64_t min, uint64_t max, uint64_t *out);
 
 /* The shell command of each rank of a job; 0, or -1 if it does not fit. */
-int topology_job_command(const struct topology_job *j, char *text, size_t size);
+int topology_job_command(const struct topology *t, const struct topology_job *j, char *text,
+			 size_t size);
 
 #endif

@@ -23,7 +23,9 @@ static void copy_name(const struct topology *t, unsigned int file, char name[COP
 	const char *dot = strrchr(t->file[file].path, '.');
 	const char *suffix = dot && strcmp(dot, ".json") == 0 ? dot : ".yaml";
 
-	if (file)
+	if (t->file[file].list)
+		snprintf(name, COPY_NAME, "list-%u.csv", file);
+	else if (file)
 		snprintf(name, COPY_NAME, "topology-%u%s", file, suffix);
 	else
 		snprintf(name, COPY_NAME, "topology%s", suffix);
@@ -47,7 +49,7 @@ static size_t copy_find(struct copy *c, uint64_t index)
 	return at;
 }
 
-static void copy_include(struct copy *c, const yaml_node_t *n, unsigned int file)
+static void copy_replace(struct copy *c, const yaml_node_t *n, unsigned int file)
 {
 	const yaml_scalar_style_t style = n->data.scalar.style;
 	const size_t at = copy_find(c, n->start_mark.index);
@@ -80,16 +82,39 @@ static const yaml_node_t *include_find(yaml_document_t *document)
 	return NULL;
 }
 
+/* The file that a node of the document names, 0: it names none. */
+static unsigned int node_file(const struct copy *c, const yaml_document_t *document,
+			      const yaml_node_t *include, const yaml_node_t *n)
+{
+	const struct topology *t = c->topology;
+
+	for (unsigned int i = 0; include && i < c->from->nr_includes; i++) {
+		const yaml_node_item_t *items = include->data.sequence.items.start;
+
+		if (include->type == YAML_SEQUENCE_NODE ? n == document->nodes.start + items[i] - 1
+							: n == include)
+			return c->from->include[i];
+	}
+	for (unsigned int i = 0; n->type == YAML_SCALAR_NODE && i < t->nr_uses; i++) {
+		const struct topology_place at = t->use[i].place;
+
+		if (&t->file[at.file] == c->from && at.line == n->start_mark.line &&
+		    at.column == n->start_mark.column)
+			return t->use[i].file;
+	}
+	return 0;
+}
+
+/* Scalars are in the order of the text. */
 static void copy_text(struct copy *c, yaml_document_t *document)
 {
-	const yaml_node_t *n = include_find(document);
+	const yaml_node_t *include = include_find(document);
 
-	for (unsigned int i = 0; n && i < c->from->nr_includes; i++) {
-		const yaml_node_t *item = n;
+	for (yaml_node_t *n = document->nodes.start; n < document->nodes.top; n++) {
+		const unsigned int file = node_file(c, document, include, n);
 
-		if (n->type == YAML_SEQUENCE_NODE)
-			item = yaml_document_get_node(document, n->data.sequence.items.start[i]);
-		copy_include(c, item, c->from->include[i]);
+		if (file)
+			copy_replace(c, n, file);
 	}
 	fwrite(c->from->text + c->done, 1, c->from->size - c->done, c->to);
 }
@@ -115,8 +140,10 @@ static int file_copy(const struct topology *t, unsigned int file, const char *pa
 
 	if (!c.to)
 		return say_error("%s: %s", path, strerror(errno));
-	bad = file_parse(c.from, &document) != 0;
-	if (!bad) {
+	bad = !c.from->list && file_parse(c.from, &document) != 0;
+	if (c.from->list) {
+		fwrite(c.from->text, 1, c.from->size, c.to);
+	} else if (!bad) {
 		copy_text(&c, &document);
 		yaml_document_delete(&document);
 	}
@@ -133,9 +160,10 @@ static int copy_check(const struct topology *t, const char *path)
 
 	topology_free(copy);
 	return good ? 0
-		    : say_error("%s: the copy of %s is no topology: in `include`, write plain names "
-				"in UTF-8",
-				path, t->path);
+		    : say_error(
+			      "%s: the copy of %s is no topology: in `include` and `file`, write plain "
+			      "names in UTF-8",
+			      path, t->path);
 }
 
 int topology_copy(const struct topology *t, const char *dir)

@@ -89,20 +89,59 @@ static int link_fill(struct reader *r, int link, int defaults)
 	return to;
 }
 
+/* A copy without some keys, whose names end with NULL. */
+static int mapping_without(struct reader *r, int map, const char *const *drop)
+{
+	int to = reader_add_mapping(r, map);
+
+	for (unsigned int i = 0; to && i < reader_mapping_length(reader_node(r, map)); i++) {
+		yaml_node_pair_t p = *pair_at(r, map, i);
+		const char *key = reader_text(reader_node(r, p.key));
+		bool dropped = false;
+
+		for (unsigned int k = 0; key && drop[k]; k++)
+			dropped = dropped || strcmp(key, drop[k]) == 0;
+		if (!dropped && !reader_append_pair(r, to, p.key, p.value))
+			return 0;
+	}
+	return to;
+}
+
+/* What a workload says of sizes is nothing to one with a list, and the other way round. */
+static int workload_defaults_for(struct reader *r, int defaults, int workload)
+{
+	static const char *const sizes[] = { "sizes", NULL };
+	static const char *const list[] = { "file", "compute", "stragglers", NULL };
+
+	if (reader_node(r, defaults)->type != YAML_MAPPING_NODE)
+		return defaults;
+	if (reader_value(r, workload, "file"))
+		return mapping_without(r, defaults, sizes);
+	return reader_value(r, workload, "sizes") ? mapping_without(r, defaults, list) : defaults;
+}
+
 // A job that says itself what it runs is not to run another thing by default.
 static int job_defaults_for(struct reader *r, int defaults, int job)
 {
-	const char *drop = reader_value(r, job, "run")	      ? "workload"
-			   : reader_value(r, job, "workload") ? "run"
-							      : "";
-	int to = reader_add_mapping(r, defaults);
+	static const char *const none[] = { NULL }, *const run[] = { "run", NULL };
+	static const char *const workload[] = { "workload", NULL };
+	const int own = reader_value(r, job, "workload");
+	int to, value;
 
-	for (unsigned int i = 0; to && i < reader_mapping_length(reader_node(r, defaults)); i++) {
-		yaml_node_pair_t p = *pair_at(r, defaults, i);
-		const char *key = reader_text(reader_node(r, p.key));
+	if (reader_value(r, job, "run"))
+		return mapping_without(r, defaults, workload);
+	if (!own)
+		return mapping_without(r, defaults, none);
+	to = mapping_without(r, defaults, run);
+	for (unsigned int i = 0; to && i < reader_mapping_length(reader_node(r, to)); i++) {
+		const char *key = reader_text(reader_node(r, pair_at(r, to, i)->key));
 
-		if ((!key || strcmp(key, drop) != 0) && !reader_append_pair(r, to, p.key, p.value))
+		if (!key || strcmp(key, "workload") != 0)
+			continue;
+		value = workload_defaults_for(r, pair_at(r, to, i)->value, own);
+		if (!value)
 			return 0;
+		pair_at(r, to, i)->value = value;
 	}
 	return to;
 }

@@ -97,7 +97,8 @@ static const struct topology_file *file_known(const struct topology *t,
 					      const struct topology_file *f)
 {
 	for (unsigned int i = 0; i < t->nr_files; i++)
-		if (t->file[i].device == f->device && t->file[i].inode == f->inode)
+		if (t->file[i].device == f->device && t->file[i].inode == f->inode &&
+		    t->file[i].list == f->list)
 			return &t->file[i];
 	return NULL;
 }
@@ -166,6 +167,53 @@ static void file_include(struct reader *r, struct includes *in, const yaml_node_
 		file_drop(f);
 	else
 		file_parse(r, in);
+}
+
+/* A place is one use, however many jobs have it by default. */
+static void list_use(struct topology *t, struct topology_place at, unsigned int file)
+{
+	for (unsigned int i = 0; i < t->nr_uses; i++) {
+		const struct topology_place *p = &t->use[i].place;
+
+		if (p->file == at.file && p->line == at.line && p->column == at.column)
+			return;
+	}
+	if (t->nr_uses < sizeof(t->use) / sizeof(t->use[0]))
+		t->use[t->nr_uses++] = (struct topology_use){ at, file };
+}
+
+unsigned int reader_read_list_file(struct reader *r, const yaml_node_t *n)
+{
+	struct topology *t = r->topology;
+	struct topology_file *f = &t->file[t->nr_files];
+	const struct topology_place at = reader_place(n);
+	const char *name = reader_text(n);
+	const struct topology_file *known;
+	int rc;
+
+	if (!name || !*name) {
+		reader_expected(r, n, "the name of a file");
+		return 0;
+	}
+	if (t->nr_files == TOPOLOGY_FILES_MAX) {
+		reader_error_node(r, n, "expected at most %d files, not '%s' as well",
+				  TOPOLOGY_FILES_MAX, name);
+		return 0;
+	}
+	*f = (struct topology_file){ .path = path_join(topology_path(t, at), name), .list = true };
+	rc = f->path ? file_read(f, true) : -ENOMEM;
+	known = rc ? NULL : file_known(t, f);
+	if (rc)
+		reader_error_node(r, n, "expected a file that can be read, not '%s': %s", name,
+				  rc == -EINVAL ? "it is no regular file" : strerror(-rc));
+	if (rc || known)
+		file_drop(f);
+	if (rc)
+		return 0;
+	if (!known)
+		known = &t->file[t->nr_files++];
+	list_use(t, at, (unsigned int)(known - t->file));
+	return (unsigned int)(known - t->file);
 }
 
 /* NULL: there are no more. */

@@ -1,117 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Jobs of a topology file: who takes part, and the command or workload that its ranks run.
-#include <stdarg.h>
+// Jobs of a topology file: who takes part, what they run, and when.
 #include <string.h>
 
 #include "topologies/topology.h"
 #include "topologies/topology_reader.h"
-
-// The words of tally-perf; "all" only by itself.
-static const char *const dtype_words[] = { "float32", "float",	  "f32",  "float16", "half",
-					   "f16",     "bfloat16", "bf16", "int32",   "int",
-					   "i32",     "all",	  NULL };
-static const char *const op_words[] = { "sum", "avg", "max", "min", "all", NULL };
-static const char *const wire_words[] = { "int32", "int16", NULL };
-
-static void read_dtypes(struct reader *r, yaml_node_t *n, void *to)
-{
-	bool list = n->type == YAML_SEQUENCE_NODE;
-	unsigned int nr = list ? reader_list_length(n) : 1;
-	struct topology_list *l = to;
-
-	if (n->type == YAML_MAPPING_NODE || nr == 0 || nr > TOPOLOGY_DTYPES_MAX) {
-		reader_expected(r, n, "a type, or a list of 1 to 4 such as [float16, int32]");
-		return;
-	}
-	*l = (struct topology_list){ reader_alloc(r, nr, sizeof(*l->item)), 0 };
-	for (unsigned int i = 0; i < nr && l->item; i++) {
-		yaml_node_t *item = list ? reader_list_item(r, n, i) : n;
-		const char *word = reader_choice(r, item, dtype_words);
-
-		if (word && nr > 1 && strcmp(word, "all") == 0)
-			reader_error_node(r, item, "expected 'all' alone, not in a list of %u", nr);
-		else if (word)
-			l->item[l->nr++] = word;
-	}
-}
-
-static void read_op(struct reader *r, yaml_node_t *n, void *to)
-{
-	*(const char **)to = reader_choice(r, n, op_words);
-}
-
-static void read_wire(struct reader *r, yaml_node_t *n, void *to)
-{
-	*(const char **)to = reader_choice(r, n, wire_words);
-}
-
-// Digits and K, M or G: the text is later part of a command, so nothing else may be in it.
-static bool size_is_good(const char *s)
-{
-	size_t len = s ? strspn(s, "0123456789") : 0;
-
-	return len && len <= 12 && (!s[len] || (strchr("KMG", s[len]) && !s[len + 1]));
-}
-
-static void read_sizes(struct reader *r, yaml_node_t *n, void *to)
-{
-	struct topology_list *l = to;
-	unsigned int nr = n->type == YAML_SEQUENCE_NODE ? reader_list_length(n) : 1;
-
-	if (n->type == YAML_MAPPING_NODE || nr == 0 || nr > TOPOLOGY_SIZES_MAX) {
-		reader_expected(r, n, "a list of 1 to 64 sizes such as [64K, 1M]");
-		return;
-	}
-	*l = (struct topology_list){ reader_alloc(r, nr, sizeof(*l->item)), 0 };
-	for (unsigned int i = 0; i < nr && l->item; i++) {
-		yaml_node_t *item = n->type == YAML_SEQUENCE_NODE ? reader_list_item(r, n, i) : n;
-
-		if (size_is_good(reader_text(item)))
-			l->item[l->nr++] = reader_text(item);
-		else
-			reader_expected(r, item, "a size in bytes such as 1000, 64K or 1M");
-	}
-}
-
-static void read_iterations(struct reader *r, yaml_node_t *n, void *to)
-{
-	(void)reader_read_whole(r, n, (struct reader_whole){ 1, 1000000 }, to);
-}
-
-static void read_warmup(struct reader *r, yaml_node_t *n, void *to)
-{
-	(void)reader_read_whole(r, n, (struct reader_whole){ 0, 1000000 }, to);
-}
-
-static void read_check(struct reader *r, yaml_node_t *n, void *to)
-{
-	(void)reader_read_whole(r, n, (struct reader_whole){ 0, 1 }, to);
-}
-
-static const struct reader_key workload_keys[] = {
-	{ "sizes", read_sizes, offsetof(struct topology_workload, sizes), true },
-	{ "dtype", read_dtypes, offsetof(struct topology_workload, dtypes), false },
-	{ "op", read_op, offsetof(struct topology_workload, op), false },
-	{ "wire", read_wire, offsetof(struct topology_workload, wire), false },
-	{ "iterations", read_iterations, offsetof(struct topology_workload, iterations), false },
-	{ "warmup", read_warmup, offsetof(struct topology_workload, warmup), false },
-	{ "check", read_check, offsetof(struct topology_workload, check), false },
-	{ NULL, NULL, 0, false },
-};
-
-static void read_workload(struct reader *r, yaml_node_t *n, void *to)
-{
-	static const char *dtypes[] = { "float32" };
-	struct topology_workload *w = to;
-
-	*w = (struct topology_workload){ .given = true,
-					 .dtypes = { .item = dtypes, .nr = 1 },
-					 .op = "sum",
-					 .iterations = 20,
-					 .warmup = 1,
-					 .check = 1 };
-	reader_read_mapping(r, n, workload_keys, w, "a workload such as {sizes: [64K, 1M]}");
-}
 
 static void read_job_name(struct reader *r, yaml_node_t *n, void *to)
 {
@@ -226,7 +118,7 @@ static const struct reader_key job_keys[] = {
 	{ "name", read_job_name, 0, true }, // these two see the whole job
 	{ "ranks", read_ranks, 0, true },
 	{ "run", reader_read_text, offsetof(struct topology_job, run), false },
-	{ "workload", read_workload, offsetof(struct topology_job, workload), false },
+	{ "workload", reader_read_workload, offsetof(struct topology_job, workload), false },
 	{ "env", read_env, 0, false },
 	{ "start", reader_read_time, offsetof(struct topology_job, start_ns), false },
 	{ "stop", read_stop, 0, false },
@@ -235,7 +127,7 @@ static const struct reader_key job_keys[] = {
 
 static const struct reader_key job_defaults[] = {
 	{ "run", reader_read_text, offsetof(struct topology_job, run), false },
-	{ "workload", read_workload, offsetof(struct topology_job, workload), false },
+	{ "workload", reader_read_workload, offsetof(struct topology_job, workload), false },
 	{ "env", read_env, 0, false },
 	{ "start", reader_read_time, offsetof(struct topology_job, start_ns), false },
 	{ "stop", read_stop, 0, false },
@@ -267,6 +159,7 @@ void reader_read_job(struct reader *r, yaml_node_t *n)
 			    "a job such as {name: sums, ranks: [h1, h2], run: command}");
 	if (r->nr_errors != before)
 		return;
+	reader_check_workload(r, j);
 	if (!j->run == !j->workload.given)
 		reader_error_node(r, n, "expected either 'run' or 'workload' in job %s, not %s",
 				  j->name, j->run ? "both" : "neither");
@@ -274,47 +167,4 @@ void reader_read_job(struct reader *r, yaml_node_t *n)
 		reader_error(r, j->stop_place,
 			     "expected job %s to stop after its start, %g s, not at %g s", j->name,
 			     (double)j->start_ns / 1e9, (double)j->stop_ns / 1e9);
-}
-
-struct command {
-	char *text;
-	size_t len, size;
-};
-
-__attribute__((format(printf, 2, 3))) static void command_add(struct command *c, const char *format,
-							      ...)
-{
-	va_list ap;
-
-	if (c->len >= c->size)
-		return;
-	va_start(ap, format);
-	c->len += (size_t)vsnprintf(c->text + c->len, c->size - c->len, format, ap);
-	va_end(ap);
-}
-
-static void command_add_list(struct command *c, const char *option, const struct topology_list *l)
-{
-	command_add(c, " %s ", option);
-	for (unsigned int i = 0; i < l->nr; i++)
-		command_add(c, "%s%s", i ? "," : "", l->item[i]);
-}
-
-int topology_job_command(const struct topology_job *j, char *text, size_t size)
-{
-	const struct topology_workload *w = &j->workload;
-	struct command c = { text, 0, size };
-
-	if (j->run) {
-		command_add(&c, "%s", j->run);
-		return c.len < size ? 0 : -1;
-	}
-	command_add(&c, "exec tally-perf");
-	command_add_list(&c, "--sizes", &w->sizes);
-	command_add_list(&c, "-d", &w->dtypes);
-	if (w->wire)
-		command_add(&c, " --wire %s", w->wire);
-	command_add(&c, " -o %s -n %llu -w %llu -c %llu", w->op, (unsigned long long)w->iterations,
-		    (unsigned long long)w->warmup, (unsigned long long)w->check);
-	return c.len < size ? 0 : -1;
 }

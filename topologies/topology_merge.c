@@ -9,8 +9,8 @@
 #include "topologies/topology.h"
 #include "topologies/topology_reader.h"
 
-/* A value of a job's env in the defaults is four levels below the top. */
-enum { LEVELS_MAX = 4, KEYS_MAX = 2 * TOPOLOGY_NODES_MAX, MERGED_MAX = 1 << 18 };
+/* A value of a workload's stragglers in the defaults is five levels below the top. */
+enum { LEVELS_MAX = 5, KEYS_MAX = 2 * TOPOLOGY_NODES_MAX, MERGED_MAX = 1 << 18 };
 
 /* Two values that are to be one, and where that goes: a pair of a mapping, or 0: the result. */
 struct merge_work {

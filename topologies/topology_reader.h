@@ -159,6 +159,12 @@ void reader_check_link_defaults(struct reader *r, yaml_node_t *n, void *unused);
 /* topology_job.c: one item of `jobs:`. */
 void reader_read_job(struct reader *r, yaml_node_t *n);
 void reader_check_job_defaults(struct reader *r, yaml_node_t *n, void *unused);
+/* topology_workload.c: of a job; and whether that fits the job's ranks. */
+void reader_read_workload(struct reader *r, yaml_node_t *n,
+			  void *to); /* struct topology_workload */
+void reader_check_workload(struct reader *r, const struct topology_job *j);
+/* topology_file.c: the list of tensors that a node names, an index into topology.file; 0 after an error. */
+unsigned int reader_read_list_file(struct reader *r, const yaml_node_t *n);
 /*
  * topology_tree.c: which switch is above which, and whether the ranks of all jobs fit that.  The
  * second only if the first found nothing.

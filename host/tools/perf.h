@@ -3,6 +3,7 @@
 #ifndef HOST_TOOLS_PERF_H
 #define HOST_TOOLS_PERF_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,22 +11,36 @@
 
 #include "host/include/tally.h"
 
-#define PERF_ROWS_MAX 1024 /* sizes of one run */
+#define PERF_ROWS_MAX 1024			/* sizes of one run */
+#define PERF_TRACE_MAX 4096			/* tensors of a list */
+#define PERF_TRACE_ELEMENTS (UINT64_C(1) << 38) /* of all of them */
+#define PERF_RANKS_MAX 1024
 #define PERF_THREADS_MAX 64
 #define PERF_SHIFTS 4096 /* places in a rank's data at which an operation may start */
 #define PERF_GUARD 16	 /* words of 4 bytes before and after dst that nothing may write */
+#define PERF_GUARD_BYTES (PERF_GUARD * sizeof(int32_t))
 #define PERF_DTYPES 4
 
 enum perf_mode { PERF_OUT_OF_PLACE = 0, PERF_IN_PLACE = 1, PERF_NR_MODES = 2 };
 
+/* How long a rank computes in an iteration: some ranks, and others by chance, factor times as long. */
+struct perf_compute {
+	uint64_t least_ns, most_ns;
+	double factor, probability;
+	bool slow_ranks;
+	uint64_t slow[PERF_RANKS_MAX / 64]; /* a bit each */
+	uint64_t seed;
+};
+
 struct perf_options {
 	uint64_t min_bytes, max_bytes, step_bytes;
-	uint64_t step_factor;		/* 0: step_bytes counts */
-	uint64_t counts[PERF_ROWS_MAX]; /* in units */
-	uint32_t unit;			/* bytes; 0: counts are elements */
+	uint64_t step_factor;		 /* 0: step_bytes counts */
+	uint64_t counts[PERF_TRACE_MAX]; /* in units */
+	uint32_t unit;			 /* bytes; 0: counts are elements */
 	uint32_t nr_counts;
 	uint32_t iters, warmup_iters;
 	bool check;
+	bool inplace_given;
 	bool mode_on[PERF_NR_MODES];
 	enum tally_dtype dtypes[PERF_DTYPES];
 	uint32_t nr_dtypes;
@@ -34,12 +49,16 @@ struct perf_options {
 	enum tally_wire wire; /* TALLY_WIRE_DEFAULT: as the library is told */
 	uint32_t nr_threads;  /* 0: one rank, described by the environment */
 	uint64_t seed;
+	const char *trace; /* file of the list whose tensors the counts are; NULL: they are sizes */
+	struct perf_compute compute;
 	const char *json;    /* file name, NULL: none */
 	const char *history; /* likewise */
 	const char *timeout; /* seconds as text for the library, NULL: its own default */
 	/* Of ranks that live in virtual time, where no CPU time passes; NULL: the kernel's clocks. */
 	uint64_t (*clock)(void);
-	FILE *out; /* the table; NULL: stdout */
+	void (*pause)(uint64_t ns);
+	FILE *out;	     /* the table; NULL: stdout */
+	atomic_bool stopped; /* its communicator is aborted, and nothing is to be said of that */
 };
 
 /* One kind of data: what perf_data functions need to know every element of every rank. */
@@ -57,6 +76,12 @@ struct perf_error {
 	double max_share; /* largest |error| / bound */
 };
 
+/* Of some times the least, the sum and the most. */
+struct perf_stretch {
+	double least_us, sum_us, most_us;
+	uint64_t nr;
+};
+
 /* Sums over all timed operations of a rank. */
 struct perf_totals {
 	uint64_t bytes;
@@ -65,6 +90,8 @@ struct perf_totals {
 	uint64_t wall_ns;  /* operations and what is done between them */
 	uint64_t delay_ns; /* of wall_ns: ready to run but without a CPU, from the kernel */
 	struct perf_error error;
+	/* With a list: of an iteration, of that computing, and the rest. */
+	struct perf_stretch iteration, compute, waiting;
 };
 
 /* One (size, type, operation) of the table, the same on every rank. */
@@ -92,6 +119,8 @@ struct perf_summary {
 	double wait, wire, retransmit, convert; /* shares of the operations' time, 0..1 */
 	double delay;				/* share of the run without a CPU */
 	bool interrupted;
+	/* With a list: of all ranks; the sum is the mean. */
+	struct perf_stretch iteration, compute, waiting;
 };
 
 enum { PERF_POINTS = 512 };
@@ -174,6 +203,44 @@ void perf_check_results(const struct perf_data *data, uint64_t shift, const void
 /* perf_run.c: 0, or -1 after an error was printed. */
 extern volatile int perf_interrupted;
 int perf_run_rank(struct perf_rank *rank);
+/* What operations share. */
+uint64_t perf_clock(const struct perf_rank *rank);
+uint64_t perf_cpu(const struct perf_rank *rank);
+int perf_fail_comm(const struct perf_rank *rank, int err); /* -1 */
+int perf_barrier(struct perf_rank *rank);
+/* Is it what travels as int32 or int16 as one likes? */
+bool perf_is_scaled(enum tally_dtype dtype, enum tally_op op);
+struct perf_data perf_data_of(const struct perf_rank *rank, enum tally_dtype dtype,
+			      enum tally_op op);
+/* What was written beside dst, and into the source of an operation that is not in place. */
+uint64_t perf_count_guards(const struct perf_rank *rank, uint64_t bytes);
+uint64_t perf_count_src(const struct perf_rank *rank, const struct perf_data *data, uint64_t count,
+			uint64_t shift);
+
+/* perf_trace.c */
+struct perf_trace {
+	uint64_t count[PERF_TRACE_MAX]; /* elements of each tensor */
+	uint32_t nr;
+};
+struct perf_trace_error {
+	uint32_t line, column; /* from 1 */
+	char text[160];	       /* what was expected */
+};
+/* A list as text: 0, or -1 and why. */
+int perf_trace_parse(const char *text, size_t len, struct perf_trace *trace,
+		     struct perf_trace_error *error);
+/* The same of a file: 0, or -1 after an error was printed. */
+int perf_trace_read(const char *path, struct perf_trace *trace);
+
+/* perf_compute.c: TIME or TIME..TIME; factor=,ranks=,probability=.  0, or -1: it is something else. */
+int perf_compute_parse(struct perf_compute *compute, const char *text);
+int perf_stragglers_parse(struct perf_compute *compute, const char *text);
+/* Of a rank in an iteration. */
+uint64_t perf_compute_ns(const struct perf_compute *compute, int rank, int64_t iteration);
+
+/* perf_step.c: an iteration, < 0: a warm-up.  0, or -1 after an error was printed. */
+int perf_step_iterate(struct perf_rank *rank, const struct perf_row *row, int64_t iteration,
+		      struct perf_error *error);
 
 /*
  * perf_share.c: 0 or a negative enum tally_status.  The values of all ranks, over the library

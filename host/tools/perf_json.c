@@ -38,8 +38,19 @@ static void perf_json_rows(FILE *file, const struct perf_rank *rank)
 	fputs("\n ],\n", file);
 }
 
+static void perf_json_stretch(FILE *file, const char *name, const struct perf_stretch *stretch)
+{
+	fprintf(file, " \"%s_us\": {\"least\": %.3f, \"mean\": %.3f, \"most\": %.3f},\n", name,
+		stretch->least_us, stretch->sum_us, stretch->most_us);
+}
+
 static void perf_json_summary(FILE *file, const struct perf_summary *summary, bool check)
 {
+	if (summary->iteration.nr != 0) {
+		perf_json_stretch(file, "iteration", &summary->iteration);
+		perf_json_stretch(file, "computing", &summary->compute);
+		perf_json_stretch(file, "waiting", &summary->waiting);
+	}
 	if (check)
 		fprintf(file,
 			" \"out_of_bounds\": %" PRIu64 ", \"result_hash\": \"%016" PRIx64

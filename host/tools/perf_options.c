@@ -12,7 +12,18 @@
 #define PERF_BYTES_MAX (UINT64_C(1) << 40)
 #define PERF_DEFAULT_MAX (UINT64_C(16) << 20)
 
-enum { OPT_SIZES = 256, OPT_COUNTS, OPT_INPLACE, OPT_SEED, OPT_WIRE, OPT_HISTORY };
+enum {
+	OPT_SIZES = 256,
+	OPT_COUNTS,
+	OPT_INPLACE,
+	OPT_SEED,
+	OPT_WIRE,
+	OPT_HISTORY,
+	OPT_TRACE,
+	OPT_COMPUTE,
+	OPT_STRAGGLERS,
+	OPT_COMPUTE_SEED
+};
 
 static const struct option perf_longopts[] = {
 	{ "minbytes", required_argument, NULL, 'b' },
@@ -34,6 +45,10 @@ static const struct option perf_longopts[] = {
 	{ "counts", required_argument, NULL, OPT_COUNTS },
 	{ "inplace", required_argument, NULL, OPT_INPLACE },
 	{ "seed", required_argument, NULL, OPT_SEED },
+	{ "trace", required_argument, NULL, OPT_TRACE },
+	{ "compute", required_argument, NULL, OPT_COMPUTE },
+	{ "stragglers", required_argument, NULL, OPT_STRAGGLERS },
+	{ "compute-seed", required_argument, NULL, OPT_COMPUTE_SEED },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
 	{ NULL, 0, NULL, 0 },
@@ -50,6 +65,12 @@ static const char perf_usage[] =
 	"  -i, --stepbytes SIZE     each size is SIZE more than the last, instead of -f\n"
 	"      --sizes LIST         these sizes in bytes, comma separated, instead of -b -e -f -i\n"
 	"      --counts LIST        these numbers of elements, comma separated\n"
+	"      --trace FILE         training steps instead: in each iteration one operation for each line of FILE,\n"
+	"                           a CSV list of tensors or buckets with a column numel, out of place\n"
+	"      --compute TIME       with --trace: what a rank computes in an iteration, such as 20ms, or a range\n"
+	"                           such as 18ms..22ms (0); tensors are ready in the order of the list meanwhile\n"
+	"      --stragglers LIST    ranks that take longer: factor=3, and ranks=2+5 or probability=1%, with commas\n"
+	"      --compute-seed N     seed of the range and the probability (1)\n"
 	"  -n, --iters N            timed operations per size and mode (20)\n"
 	"  -w, --warmup_iters N     operations before them that are not timed (1)\n"
 	"  -c, --check 0|1          check and hash the results (1); 0 measures back to back\n"
@@ -264,12 +285,31 @@ static int perf_take_numbers(struct perf_options *options, int opt, const char *
 		return perf_take_number("timeout", text, many, &value);
 	case OPT_SEED:
 		return perf_take_number("seed", text, any, &options->seed);
+	case OPT_COMPUTE_SEED:
+		return perf_take_number("compute-seed", text, any, &options->compute.seed);
 	default: /* 'c', the last of the options that perf_take() passes here */
 		if (perf_take_number("check", text, flag, &value) != 0)
 			return -1;
 		options->check = value != 0;
 		return 0;
 	}
+}
+
+static int perf_take_compute(struct perf_options *options, const char *text)
+{
+	if (perf_compute_parse(&options->compute, text) == 0)
+		return 0;
+	return perf_bad("compute", text,
+			"a time such as 20ms or a range such as 18ms..22ms, in ns, us, ms or s");
+}
+
+static int perf_take_stragglers(struct perf_options *options, const char *text)
+{
+	if (perf_stragglers_parse(&options->compute, text) == 0)
+		return 0;
+	return perf_bad("stragglers", text,
+			"factor=F from 1 to 1000, and ranks=R+R... or probability=P or both, such "
+			"as factor=3,probability=1%");
 }
 
 static int perf_take(struct perf_options *options, int opt, const char *text)
@@ -294,7 +334,15 @@ static int perf_take(struct perf_options *options, int opt, const char *text)
 	case OPT_WIRE:
 		return perf_take_wire(options, text);
 	case OPT_INPLACE:
+		options->inplace_given = true;
 		return perf_take_inplace(options, text);
+	case OPT_TRACE:
+		options->trace = text;
+		return 0;
+	case OPT_COMPUTE:
+		return perf_take_compute(options, text);
+	case OPT_STRAGGLERS:
+		return perf_take_stragglers(options, text);
 	case 'J':
 		options->json = text;
 		return 0;
@@ -363,8 +411,39 @@ static void perf_options_units(struct perf_options *options)
 		options->counts[i] /= unit;
 }
 
+/* A list instead of sizes. */
+static int perf_options_trace(struct perf_options *options)
+{
+	static struct perf_trace trace;
+
+	if (options->nr_counts != 0 || options->inplace_given) {
+		fputs("tally-perf: give --trace or --sizes, --counts and --inplace, not both\n",
+		      stderr);
+		return -1;
+	}
+	if (options->compute.factor > 0 && options->compute.most_ns == 0) {
+		fputs("tally-perf: --stragglers take longer than what --compute says: give that\n",
+		      stderr);
+		return -1;
+	}
+	options->mode_on[PERF_IN_PLACE] = false;
+	if (perf_trace_read(options->trace, &trace) != 0)
+		return -1;
+	options->unit = 0;
+	options->nr_counts = trace.nr;
+	memcpy(options->counts, trace.count, trace.nr * sizeof(trace.count[0]));
+	return 0;
+}
+
 static int perf_options_finish(struct perf_options *options)
 {
+	if (options->trace != NULL)
+		return perf_options_trace(options);
+	if (options->compute.most_ns != 0 || options->compute.factor > 0) {
+		fputs("tally-perf: --compute and --stragglers are for the steps of --trace\n",
+		      stderr);
+		return -1;
+	}
 	if (options->step_factor != 0 && options->step_bytes != 0) {
 		fputs("tally-perf: give --stepfactor or --stepbytes, not both\n", stderr);
 		return -1;
@@ -400,6 +479,7 @@ int perf_options_parse(struct perf_options *options, int argc, char **argv)
 		.ops = { TALLY_SUM },
 		.nr_ops = 1,
 		.seed = 1,
+		.compute = { .seed = 1 },
 	};
 	argv[0] = program_invocation_short_name; /* as getopt names us */
 	while ((opt = getopt_long(argc, argv, "b:e:f:i:n:w:c:d:o:t:J:T:hV", perf_longopts, NULL)) !=

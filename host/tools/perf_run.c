@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #define PERF_CANARY 0x5ca1ab1e
-#define PERF_GUARD_BYTES (PERF_GUARD * sizeof(int32_t))
 
 volatile int perf_interrupted;
 
@@ -26,12 +25,12 @@ static uint64_t perf_kernel(clockid_t clock)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static uint64_t perf_clock(const struct perf_rank *rank)
+uint64_t perf_clock(const struct perf_rank *rank)
 {
 	return rank->options->clock != NULL ? rank->options->clock() : perf_kernel(CLOCK_MONOTONIC);
 }
 
-static uint64_t perf_cpu(const struct perf_rank *rank)
+uint64_t perf_cpu(const struct perf_rank *rank)
 {
 	return rank->options->clock != NULL ? 0 : perf_kernel(CLOCK_THREAD_CPUTIME_ID);
 }
@@ -61,10 +60,12 @@ static int perf_fail(const struct perf_rank *rank, const char *what)
 	return -1;
 }
 
-static int perf_fail_comm(const struct perf_rank *rank, int err)
+int perf_fail_comm(const struct perf_rank *rank, int err)
 {
 	const char *text = tally_last_error(rank->comm);
 
+	if (atomic_load(&rank->options->stopped))
+		return -1;
 	/* The library speaks to programs that can go on. */
 	fprintf(stderr, "tally-perf: rank %d: %s%s\n", rank->rank,
 		text[0] != '\0' ? text : tally_strerror(err),
@@ -74,7 +75,7 @@ static int perf_fail_comm(const struct perf_rank *rank, int err)
 	return -1;
 }
 
-static int perf_barrier(struct perf_rank *rank)
+int perf_barrier(struct perf_rank *rank)
 {
 	tally_request_t *req = NULL;
 	int err = tally_barrier(rank->comm, &req);
@@ -128,17 +129,23 @@ static bool perf_guard_broken(const uint8_t *guard, uint64_t i)
 	return word != PERF_CANARY;
 }
 
-/* Nothing may write beside dst, nor into the source of an operation that is not in place. */
-static uint64_t perf_count_overwritten(const struct perf_rank *rank, const struct perf_data *data,
-				       uint64_t count, uint64_t shift)
+uint64_t perf_count_guards(const struct perf_rank *rank, uint64_t bytes)
 {
-	const uint32_t bytes = perf_data_bytes(data->dtype);
-	const uint8_t *after = rank->dst + PERF_GUARD_BYTES + count * bytes;
-	int32_t want[1024], have[1024];
-	uint64_t wrong = 0, at, nr, i;
+	const uint8_t *after = rank->dst + PERF_GUARD_BYTES + bytes;
+	uint64_t wrong = 0, i;
 
 	for (i = 0; i < PERF_GUARD; i++)
 		wrong += perf_guard_broken(rank->dst, i) + perf_guard_broken(after, i);
+	return wrong;
+}
+
+uint64_t perf_count_src(const struct perf_rank *rank, const struct perf_data *data, uint64_t count,
+			uint64_t shift)
+{
+	const uint32_t bytes = perf_data_bytes(data->dtype);
+	int32_t want[1024], have[1024];
+	uint64_t wrong = 0, at, nr, i;
+
 	for (at = 0; at < count; at += nr) {
 		nr = count - at < 1024 ? count - at : 1024;
 		perf_data_fill(data, rank->rank, shift + at, want, nr);
@@ -161,14 +168,13 @@ static void perf_guard_set(struct perf_rank *rank, uint64_t bytes)
 	}
 }
 
-/* What travels as int32 or int16 as one likes. */
-static bool perf_is_scaled(enum tally_dtype dtype, enum tally_op op)
+bool perf_is_scaled(enum tally_dtype dtype, enum tally_op op)
 {
 	return dtype != TALLY_I32 && (op == TALLY_SUM || op == TALLY_AVG);
 }
 
-static struct perf_data perf_data_of(const struct perf_rank *rank, enum tally_dtype dtype,
-				     enum tally_op op)
+struct perf_data perf_data_of(const struct perf_rank *rank, enum tally_dtype dtype,
+			      enum tally_op op)
 {
 	return (struct perf_data){
 		.seed = rank->options->seed,
@@ -216,7 +222,8 @@ static int perf_iterate(struct perf_rank *rank, const struct perf_row *row, enum
 	rank->hash = perf_data_hash(rank->hash, dst, row->count * bytes);
 	if (i == 0 || i == (int64_t)options->iters - 1) {
 		perf_check_results(&data, shift, dst, row->count, error);
-		error->wrong += perf_count_overwritten(rank, &data, row->count, shift);
+		error->wrong += perf_count_guards(rank, row->count * bytes) +
+				perf_count_src(rank, &data, row->count, shift);
 	}
 	return 0;
 }
@@ -226,6 +233,7 @@ static int perf_run_mode(struct perf_rank *rank, struct perf_row *row, enum perf
 	struct perf_error error = { 0 }, *all = &rank->totals.error;
 	uint64_t time_ns = 0, delay_ns = 0, start_ns = 0;
 	int64_t i, warmup = rank->options->warmup_iters;
+	int err;
 
 	perf_guard_set(rank, row->count * perf_data_bytes(row->dtype));
 	for (i = -warmup; i < (int64_t)rank->options->iters; i++) {
@@ -234,7 +242,9 @@ static int perf_run_mode(struct perf_rank *rank, struct perf_row *row, enum perf
 			delay_ns = perf_delay(rank);
 			start_ns = perf_clock(rank);
 		}
-		if (perf_iterate(rank, row, mode, i, &error) != 0)
+		err = rank->options->trace != NULL ? perf_step_iterate(rank, row, i, &error)
+						   : perf_iterate(rank, row, mode, i, &error);
+		if (err != 0)
 			return -1;
 	}
 	rank->totals.wall_ns += perf_clock(rank) - start_ns;
@@ -282,15 +292,28 @@ static int perf_run_row(struct perf_rank *rank, struct perf_row *row)
 	return 0;
 }
 
+/* Elements of all tensors of a list. */
+static uint64_t perf_sum(const struct perf_options *options)
+{
+	uint64_t sum = 0;
+	uint32_t i;
+
+	for (i = 0; i < options->nr_counts; i++)
+		sum += options->counts[i];
+	return sum;
+}
+
 static int perf_run_rows(struct perf_rank *rank, enum tally_dtype dtype, enum tally_op op)
 {
 	const struct perf_options *options = rank->options;
+	const uint32_t nr = options->trace != NULL ? 1 : options->nr_counts;
 	struct perf_row row;
 	uint32_t i;
 
-	for (i = 0; i < options->nr_counts && !rank->interrupted; i++) {
-		row = (struct perf_row){ perf_options_count(options, i, dtype), .dtype = dtype,
-					 .op = op };
+	for (i = 0; i < nr && !rank->interrupted; i++) {
+		row = (struct perf_row){ .dtype = dtype, .op = op };
+		row.count = options->trace != NULL ? perf_sum(options)
+						   : perf_options_count(options, i, dtype);
 		if (perf_run_row(rank, &row) != 0)
 			return -1;
 	}
@@ -359,6 +382,7 @@ static uint64_t perf_max_bytes(const struct perf_options *options)
 int perf_run_rank(struct perf_rank *rank)
 {
 	const struct perf_options *options = rank->options;
+	uint64_t dst_bytes;
 	int err = -1;
 
 	rank->rank = tally_rank(rank->comm);
@@ -367,11 +391,15 @@ int perf_run_rank(struct perf_rank *rank)
 		perf_history_add(rank->history, rank->comm, perf_clock(rank));
 	rank->max_bytes = perf_max_bytes(options);
 	rank->src = malloc(rank->max_bytes + PERF_SHIFTS * sizeof(int32_t));
-	rank->dst = calloc(1, rank->max_bytes + 2 * PERF_GUARD_BYTES);
+	/* Of a list all results are there at the end of an iteration; no element is larger than a word. */
+	dst_bytes = options->trace != NULL ? perf_sum(options) * sizeof(int32_t) : rank->max_bytes;
+	rank->dst = calloc(1, dst_bytes + 2 * PERF_GUARD_BYTES);
 	rank->rows = calloc((size_t)options->nr_counts * options->nr_dtypes * options->nr_ops,
 			    sizeof(*rank->rows));
 	if (rank->src == NULL || rank->dst == NULL || rank->rows == NULL)
-		perf_fail(rank, "no memory for the data; take a smaller --maxbytes");
+		perf_fail(rank, options->trace != NULL
+					? "no memory for the data; take a shorter --trace"
+					: "no memory for the data; take a smaller --maxbytes");
 	else
 		err = perf_run_all(rank);
 	if (rank->history != NULL)

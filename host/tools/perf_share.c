@@ -110,6 +110,32 @@ static float perf_finite(double value)
 	return value < (double)FLT_MAX ? (float)value : FLT_MAX;
 }
 
+/* Of what all iterations of all ranks took. */
+static int perf_share_steps(struct perf_rank *rank, struct perf_summary *summary)
+{
+	const struct perf_totals *totals = &rank->totals;
+	const struct perf_stretch *mine[3] = { &totals->iteration, &totals->compute,
+					       &totals->waiting };
+	struct perf_stretch *all[3] = { &summary->iteration, &summary->compute, &summary->waiting };
+	float least[3], mean[3], most[3];
+	int i, err;
+
+	for (i = 0; i < 3; i++) {
+		least[i] = (float)mine[i]->least_us;
+		mean[i] = mine[i]->nr != 0 ? (float)(mine[i]->sum_us / (double)mine[i]->nr) : 0;
+		most[i] = (float)mine[i]->most_us;
+	}
+	err = perf_reduce(rank, least, 3, TALLY_F32, TALLY_MIN);
+	if (err == TALLY_OK)
+		err = perf_reduce(rank, mean, 3, TALLY_F32, TALLY_AVG);
+	if (err == TALLY_OK)
+		err = perf_reduce(rank, most, 3, TALLY_F32, TALLY_MAX);
+	for (i = 0; i < 3; i++)
+		*all[i] = (struct perf_stretch){ (double)least[i], (double)mean[i], (double)most[i],
+						 1 };
+	return err;
+}
+
 int perf_share_summary(struct perf_rank *rank, struct perf_summary *summary)
 {
 	const struct perf_totals *totals = &rank->totals;
@@ -139,6 +165,8 @@ int perf_share_summary(struct perf_rank *rank, struct perf_summary *summary)
 		err = perf_share_counts(rank, &stats, summary);
 	if (err == TALLY_OK)
 		err = perf_share_hash(rank, summary);
+	if (err == TALLY_OK && rank->options->trace != NULL)
+		err = perf_share_steps(rank, summary);
 	if (err != TALLY_OK)
 		return err;
 	summary->cpu_ns_per_byte = (double)means[0];

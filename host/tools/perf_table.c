@@ -44,6 +44,21 @@ static void perf_table_bound(const struct perf_rank *rank)
 	      out);
 }
 
+static void perf_table_trace(FILE *out, const struct perf_options *options)
+{
+	const struct perf_compute *compute = &options->compute;
+
+	fprintf(out,
+		"# each iteration reduces the %" PRIu32 " tensors of %s, while each rank computes ",
+		options->nr_counts, options->trace);
+	if (compute->most_ns > compute->least_ns)
+		fprintf(out, "%.9g to ", (double)compute->least_ns / 1e6);
+	fprintf(out, "%.9g ms", (double)compute->most_ns / 1e6);
+	if (compute->factor > 0)
+		fprintf(out, ", %.9g times that as a straggler", compute->factor);
+	fputs("\n# time is that of an iteration, size that of all tensors\n", out);
+}
+
 void perf_table_head(const struct perf_rank *rank)
 {
 	const struct perf_options *options = rank->options;
@@ -69,6 +84,8 @@ void perf_table_head(const struct perf_rank *rank)
 			"# chunks of %" PRIu32 " B, %" PRIu32 " slots; %" PRIu32
 			" in flight at first\n",
 			stats.chunk, stats.slots, stats.window);
+	if (options->trace != NULL)
+		perf_table_trace(out, options);
 	if (options->check)
 		perf_table_bound(rank);
 	fputs(perf_titles, out);
@@ -154,6 +171,34 @@ static void perf_table_limit(FILE *out, const struct perf_summary *summary)
 			100 * most);
 }
 
+static void perf_table_stretch(FILE *out, const char *what, const struct perf_stretch *stretch)
+{
+	fprintf(out, "# %s : %10.1f %12.1f %12.1f us\n", what, stretch->least_us, stretch->sum_us,
+		stretch->most_us);
+}
+
+static void perf_table_steps(FILE *out, const struct perf_summary *summary)
+{
+	const double all = summary->iteration.sum_us;
+
+	fputs("#                             least         mean         most\n", out);
+	perf_table_stretch(out, "Iteration           ", &summary->iteration);
+	perf_table_stretch(out, "of that computing   ", &summary->compute);
+	perf_table_stretch(out, "of that only waiting", &summary->waiting);
+	fprintf(out, "# Only waiting         : %.1f %% of the iterations' time\n",
+		all > 0 ? 100 * summary->waiting.sum_us / all : 0);
+}
+
+static void perf_table_shares(FILE *out, const struct perf_summary *summary)
+{
+	fprintf(out,
+		"# Share of time        : wait %.0f %%, wire %.0f %%, retransmit %.0f %%, convert "
+		"%.0f %%\n",
+		100 * summary->wait, 100 * summary->wire, 100 * summary->retransmit,
+		100 * summary->convert);
+	perf_table_limit(out, summary);
+}
+
 void perf_table_foot(const struct perf_rank *rank, const struct perf_summary *summary)
 {
 	const struct perf_options *options = rank->options;
@@ -186,12 +231,10 @@ void perf_table_foot(const struct perf_rank *rank, const struct perf_summary *su
 	if (options->clock == NULL)
 		fprintf(out, "# CPU time             : %.2f ns per byte and rank\n",
 			summary->cpu_ns_per_byte);
-	fprintf(out,
-		"# Share of time        : wait %.0f %%, wire %.0f %%, retransmit %.0f %%, convert "
-		"%.0f %%\n",
-		100 * summary->wait, 100 * summary->wire, 100 * summary->retransmit,
-		100 * summary->convert);
-	perf_table_limit(out, summary);
+	if (options->trace != NULL)
+		perf_table_steps(out, summary);
+	else
+		perf_table_shares(out, summary);
 	if (summary->interrupted)
 		fputs("# Interrupted\n", out);
 	fflush(out);

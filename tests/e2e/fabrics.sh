@@ -80,6 +80,18 @@ case_two-jobs()
 	printed sim.out '^job whole:$'
 }
 
+# Tensors of a list, while ranks compute: the same in real and in virtual time, where only that counts.
+case_training()
+{
+	equal training-small 1
+	printed sim.out '^# each iteration reduces the 8 tensors of .*/digits-tensors.csv, while each rank computes 4 to 6 ms, 2 times'
+	awk '/^# Iteration / { i = $4; most = $6 } /^# of that computing/ { c = $6; slow = $8 } /^# of that only waiting/ { w = $7 }
+		END { exit !(i > 8000 && most > slow && most < slow + 500 && c > 4000 && slow > 8000 && slow < 12000 && w > 0) }' \
+		"$dir/sim.out" || fail "$(grep '^# \(Iteration\|of that\)' "$dir/sim.out" | tr '\n' ';')"
+	[ "$(grep '^# of that computing' "$dir/sim.out")" = "$(grep '^# of that computing' "$dir/netns.out")" ] ||
+		fail "the ranks computed $(grep -h '^# of that computing' "$dir/sim.out" "$dir/netns.out" | xargs)"
+}
+
 # The same bytes each time; other packets are lost with another seed, and the results are the same.
 case_repeats()
 {
@@ -185,8 +197,27 @@ case_times()
 	spawn both "$fabric" sim "$file" --timeline 50ms --seeds 1..2
 	ends both 2
 	printed both.err '^tally-fabric: --seeds, --sweep \(or --workers, --compare\) and --timeline: give one of them$'
-	spawn stop "$fabric" sim <(sed 's/start: 300ms/stop: 300ms/' "$file")
-	ends stop 2
+}
+
+# A job that is ended at its time, in each fabric; the other one is as ever.
+case_stop()
+{
+	local file=$dir/stop.yaml want name
+
+	spawn plain "$fabric" sim "$top/topologies/two-jobs.yaml"
+	ends plain 0
+	want=$(hashes plain | head -n 2 | xargs)
+	sed 's/- name: whole/- name: whole\n    stop: 700ms/; s/iterations: 3/iterations: 1000000/' \
+		"$top/topologies/two-jobs.yaml" >"$file"
+	spawn sim "$fabric" sim "$file"
+	spawn inproc "$fabric" run --fabric inproc "$file"
+	for name in sim inproc; do
+		ends "$name" 0
+		printed "$name.err" '^tally-fabric: job whole is ended after 0.7 s, as the file says: 2 of 2 ranks ran$'
+		[ "$(hashes "$name" | wc -l)" -eq 1 ] && [[ $want == *$(hashes "$name")* ]] ||
+			fail "$name: hashes $(hashes "$name" | xargs) and not one of $want"
+	done
+	printed sim.out '^  ended after 0.7 s, as the file says: 2 of 2 ranks ran$'
 }
 
 # What only namespaces can is refused by name, and so are options without meaning.
@@ -244,5 +275,5 @@ case_interrupted()
 	! grep -q '^ *61440 ' "$dir/threads.out" "$dir/sim.out" || fail "they went on to the last row"
 }
 
-run_cases 2 one-switch tree lossy two-jobs repeats seeds links workers sweep times refused ends interrupted
+run_cases 2 one-switch tree lossy two-jobs training repeats seeds links workers sweep times stop refused ends interrupted
 exit "$not_ok"

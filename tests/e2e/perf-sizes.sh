@@ -112,6 +112,36 @@ case_same-hash-with-faults()
 	printed switch.out ' [1-9][0-9]* +impaired '
 }
 
+# More tensors than operations that may be outstanding, of all types and operations; loss and computing change no result.
+case_steps()
+{
+	local list=$dir/list.csv
+
+	awk 'BEGIN { print "name,numel"; for (i = 0; i < 100; i++) print "t" i "," 1 + i * 37 % 1400 }' >"$list"
+	spawn first "$perf" -t 3 --trace "$list" -d all -o all -n 2
+	ends first 0
+	printed first.out '^# Out of bounds values : 0 OK$'
+	printed first.out '^ +[0-9]+ +[0-9]+ +half +max +-1( +[0-9.]+){3} +0( +N/A){4}$'
+	[ "$(grep -c '^ ' "$dir/first.out")" -eq 16 ] || fail "not a row for each type and operation"
+	switch_start switch -i "1@udp:$address" --loss 2% --dup 2% --reorder 2%
+	workers w steps 3 "$perf" --trace "$list" -d all -o all -n 2 --compute 1ms..3ms \
+		--stragglers factor=3,ranks=1,probability=20%
+	all_end w 3 0
+	same_hash w0.out "$(hash_of first.out)"
+	printed w0.out '^# of that computing +: +[0-9.]+ +[0-9.]+ +[0-9.]+ us$'
+	printed w0.out '^# Retransmissions +: [1-9]'
+	switch_stop switch
+	spawn json "$perf" -t 2 --trace "$list" -n 2 --compute 1ms -J "$dir/steps.json"
+	ends json 0
+	python3 - "$dir/steps.json" <<-'END' || fail "the JSON file is not right"
+		import json, sys
+		d = json.load(open(sys.argv[1]))
+		assert d["computing_us"] == {"least": 1000, "mean": 1000, "most": 1000}
+		assert d["iteration_us"]["least"] >= 1000 and d["waiting_us"]["most"] > 0
+		assert len(d["rows"]) == 1
+	END
+}
+
 case_other-seed()
 {
 	right one "$perf" -t 2 -n 1 --counts 1000
@@ -183,5 +213,5 @@ case_json()
 }
 
 run_cases 2 small powers-of-two powers-of-two-large largest around-chunk-and-window same-hash \
-	same-hash-with-faults other-seed fabric fabric-chunks json
+	same-hash-with-faults steps other-seed fabric fabric-chunks json
 exit $not_ok

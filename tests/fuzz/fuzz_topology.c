@@ -24,7 +24,7 @@ static void look_at(struct topology *t, FILE *errors)
 			   (int)i);
 	for (unsigned int i = 0; i < t->nr_jobs; i++) {
 		fuzz_check(t->job[i].ranks.nr <= TOPOLOGY_RANKS_MAX);
-		topology_job_command(&t->job[i], text, sizeof(text));
+		topology_job_command(t, &t->job[i], text, sizeof(text));
 	}
 	topology_check_netns(t, true, errors);
 	if (t->nr_nodes + t->nr_links < DRAWN_MAX) {

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -187,25 +188,6 @@ static void local_open__captures(void **state)
 	topology_free(t);
 }
 
-static void local_check__a_stop_is_refused(void **state)
-{
-	struct topology *t =
-		local_rig_load("hosts: [h1]\nswitches: [s0]\nlinks: [[h1, s0-p1]]\njobs:\n"
-			       "  - {name: j, ranks: [h1], workload: {sizes: [1K]}, stop: 5s}\n");
-	struct capture err;
-	char *said;
-	int rc;
-
-	(void)state;
-	capture_begin(&err, 2);
-	rc = local_check(t, "this");
-	said = capture_end(&err);
-	assert_int_equal(rc, -1);
-	assert_non_null(strstr(said, ":5: job j has a 'stop', and this cannot end a job"));
-	free(said);
-	topology_free(t);
-}
-
 static void local_open__leaf_and_root(void **state)
 {
 	const struct lcore *leaf, *root;
@@ -286,14 +268,45 @@ static void local_job_open__options_are_those_of_the_command(void **state)
 	topology_free(t);
 }
 
+/* The file's name is as the shell would give it, whatever is in it. */
+static void local_job_open__a_list_of_tensors(void **state)
+{
+	static const char name[] = "/tmp/tally it's *a* $list.csv";
+	FILE *list = fopen(name, "we");
+	struct local_job job;
+	struct topology *t;
+
+	(void)state;
+	assert_non_null(list);
+	fputs("name,numel\na,1300\nb,17\n", list);
+	assert_int_equal(fclose(list), 0);
+	t = local_rig_load(
+		"hosts: [h1, h2]\nswitches: [s0]\nlinks: [[h1, s0-p1], [h2, s0-p2]]\n"
+		"jobs: [{name: j, ranks: [h1, h2, h1], workload: {file: \"tally it's *a* $list.csv\",\n"
+		"  compute: [3ms, 5ms], stragglers: {ranks: h1, factor: 2}}}]\nseed: 40\n");
+	assert_int_equal(local_job_open(&job, t, &t->job[0], now, true), 0);
+	assert_int_equal(unlink(name), 0);
+	assert_string_equal(job.options.trace, name);
+	assert_int_equal(job.options.nr_counts, 2);
+	assert_int_equal(perf_options_count(&job.options, 0, TALLY_F32), 1300);
+	assert_int_equal(perf_options_count(&job.options, 1, TALLY_F32), 17);
+	assert_int_equal(job.options.compute.least_ns, 3000000);
+	assert_int_equal(job.options.compute.most_ns, 5000000);
+	assert_int_equal(job.options.compute.seed, 40);
+	assert_int_equal(job.options.compute.slow[0], 5);
+	assert_non_null(job.options.pause);
+	local_job_close(&job);
+	topology_free(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(local_job_open__a_list_of_tensors),
 		cmocka_unit_test(local_open__options_are_those_of_the_netns_fabric),
 		cmocka_unit_test(local_open__lines_have_rate_delay_and_queue),
 		cmocka_unit_test(local_open__resources_are_those_of_the_file),
 		cmocka_unit_test(local_open__captures),
-		cmocka_unit_test(local_check__a_stop_is_refused),
 		cmocka_unit_test(local_open__leaf_and_root),
 		cmocka_unit_test(local_check__names_what_only_namespaces_can),
 		cmocka_unit_test(local_job_open__options_are_those_of_the_command),

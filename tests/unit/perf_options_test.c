@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -196,6 +197,15 @@ static void perf_options_parse__refusals_name_option_and_value(void **state)
 		{ "--sizes 4K,", "--sizes 4K,: want sizes" },
 		{ "--sizes 4K;8K", "--sizes 4K;8K: want sizes" },
 		{ "--counts 1,x", "--counts 1,x: want sizes" },
+		{ "--compute 5", "--compute 5: want a time such as 20ms or a range" },
+		{ "--compute 5ms", "--compute and --stragglers are for the steps of --trace" },
+		{ "--stragglers factor=2",
+		  "--stragglers factor=2: want factor=F from 1 to 1000, and" },
+		{ "--compute-seed x", "--compute-seed x: want a whole number" },
+		{ "--trace /nonexistent/a.csv", "--trace /nonexistent/a.csv: No such file" },
+		{ "--trace a --sizes 4", "give --trace or --sizes, --counts and --inplace" },
+		{ "--inplace 1 --trace a", "give --trace or --sizes, --counts and --inplace" },
+		{ "--trace a --stragglers factor=2,ranks=0", "longer than what --compute says" },
 		{ "-b 64 -e 32", "--maxbytes 32 is less than --minbytes 64" },
 		{ "-b 4 -e 64K -i 4", "between --minbytes and --maxbytes" },
 		{ "-f 2 -i 4", "--stepfactor or --stepbytes" },
@@ -208,6 +218,33 @@ static void perf_options_parse__refusals_name_option_and_value(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		bad(cases[i][0], cases[i][1]);
+}
+
+static void perf_options_parse__a_list_of_tensors(void **state)
+{
+	char path[] = "/tmp/tally-perf-options.XXXXXX", line[LINE_MAX_SIZE];
+	const int fd = mkstemp(path);
+	static const char list[] = "index,numel\n0,1001\n1,7\n2,30000\n";
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, list, strlen(list)), strlen(list));
+	close(fd);
+	snprintf(line, sizeof(line),
+		 "-d f16 --stragglers probability=1%%,factor=3 --compute 18ms..22ms "
+		 "--compute-seed 17 --trace %s",
+		 path);
+	good(line);
+	unlink(path);
+	assert_int_equal(options.nr_counts, 3);
+	assert_int_equal(perf_options_count(&options, 0, TALLY_F16), 1001);
+	assert_int_equal(perf_options_count(&options, 1, TALLY_F16), 7);
+	assert_int_equal(perf_options_count(&options, 2, TALLY_F16), 30000);
+	assert_true(options.mode_on[PERF_OUT_OF_PLACE] && !options.mode_on[PERF_IN_PLACE]);
+	assert_int_equal(options.compute.least_ns, 18000000);
+	assert_int_equal(options.compute.most_ns, 22000000);
+	assert_int_equal(options.compute.seed, 17);
+	assert_true(options.compute.factor > 2.9);
 }
 
 static void perf_options_parse__list_is_limited(void **state)
@@ -256,6 +293,7 @@ int main(void)
 		cmocka_unit_test(perf_options_parse__each_option_is_taken),
 		cmocka_unit_test(perf_options_parse__types_of_two_bytes),
 		cmocka_unit_test(perf_options_parse__refusals_name_option_and_value),
+		cmocka_unit_test(perf_options_parse__a_list_of_tensors),
 		cmocka_unit_test(perf_options_parse__list_is_limited),
 		cmocka_unit_test(perf_options_parse__help_and_version_end_it),
 	};

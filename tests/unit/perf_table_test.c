@@ -195,6 +195,56 @@ static void perf_table_foot__has_nccl_tests_lines_and_the_hash(void **state)
 	free(got);
 }
 
+/* Iterations say more of steps than shares of operations that overlap. */
+static void perf_table_foot__of_steps(void **state)
+{
+	const struct perf_options options = { .trace = "list.csv", .check = true };
+	const struct perf_rank rank = { .options = &options, .nr_ranks = 4 };
+	const struct perf_summary summary = {
+		.hash_equal = true,
+		.iteration = { 1000.25, 2000, 3000.5, 1 },
+		.compute = { 500, 1500, 2500, 1 },
+		.waiting = { 7, 250, 800, 1 },
+	};
+	struct capture capture;
+	char *got;
+
+	(void)state;
+	capture_begin(&capture, 1);
+	perf_table_foot(&rank, &summary);
+	got = capture_end(&capture);
+	assert_non_null(strstr(got,
+			       "# Iteration            :     1000.2       2000.0       3000.5 us\n"
+			       "# of that computing    :      500.0       1500.0       2500.0 us\n"
+			       "# of that only waiting :        7.0        250.0        800.0 us\n"
+			       "# Only waiting         : 12.5 % of the iterations' time\n"));
+	assert_null(strstr(got, "Share of time"));
+	assert_null(strstr(got, "Limited by"));
+	free(got);
+}
+
+static void perf_table_head__of_steps(void **state)
+{
+	const struct perf_options options = {
+		.trace = "list.csv",
+		.counts = { 7, 3, 1024 },
+		.nr_counts = 3,
+		.compute = { .least_ns = 18000000, .most_ns = 22500000, .factor = 3 }
+	};
+	const struct perf_rank rank = { .options = &options, .nr_ranks = 4 };
+	struct capture capture;
+	char *got;
+
+	(void)state;
+	capture_begin(&capture, 1);
+	perf_table_head(&rank);
+	got = capture_end(&capture);
+	assert_non_null(
+		strstr(got, "# each iteration reduces the 3 tensors of list.csv, while each rank "
+			    "computes 18 to 22.5 ms, 3 times that as a straggler\n"));
+	free(got);
+}
+
 static uint64_t no_clock(void)
 {
 	return 0;
@@ -254,6 +304,8 @@ int main(void)
 		cmocka_unit_test(perf_table_row__not_checked_and_not_run_is_na),
 		cmocka_unit_test(perf_table_row__numbers_keep_their_columns),
 		cmocka_unit_test(perf_table_head__has_nccl_tests_titles),
+		cmocka_unit_test(perf_table_head__of_steps),
+		cmocka_unit_test(perf_table_foot__of_steps),
 		cmocka_unit_test(perf_table_foot__has_nccl_tests_lines_and_the_hash),
 		cmocka_unit_test(perf_table_foot__says_what_failed_and_what_limits),
 		cmocka_unit_test(perf_table_foot__elsewhere_and_without_cpu_time),

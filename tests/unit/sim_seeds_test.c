@@ -35,7 +35,7 @@ static void sim_seeds_main__each_and_a_summary(void **state)
 	const struct sim_options options = { .links = { UINT64_C(10000000000), 2000 } };
 	const struct sim_seeds seeds = { .first = 3, .last = 7, .repeat = "again" };
 	struct topology *t = local_rig_load(local_rig_tree);
-	char *printed, *said, *hash;
+	char *printed, *said, *hash, *once;
 	struct capture out, err;
 	int code;
 
@@ -49,7 +49,13 @@ static void sim_seeds_main__each_and_a_summary(void **state)
 	printed = capture_end(&out);
 	assert_string_equal(said, "");
 	assert_int_equal(code, 0);
+	/* That of a run. */
+	capture_begin(&out, 1);
+	assert_int_equal(sim_main(t, &options), 0);
+	once = capture_end(&out);
 	hash = strstr(printed, "\nresult hash ");
+	assert_memory_equal(hash + strlen("\nresult hash "), local_rig_hash(once, 0).text, 16);
+	free(once);
 	assert_ptr_equal(strstr(printed, "5 of 5 seeds run, 0 failed\n"), printed);
 	assert_non_null(hash);
 	free(said);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -152,6 +153,47 @@ static void sim_sweep_main__a_row_for_each(void **state)
 	free(printed);
 }
 
+/* What computing does not hide; the third rank, which is slow, is in the second row alone. */
+static void sim_sweep_main__steps(void **state)
+{
+	const struct sim_sweep w = {
+		.number = { 2, 3 }, .text = { "2", "3" }, .nr = 2, .compare = true
+	};
+	char path[] = "/tmp/tally-list.XXXXXX", text[1024], *printed;
+	double us, ring, ring_formula, server, server_formula;
+	static const char list[] = "numel\n90000\n90000\n3000\n";
+	const int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, list, strlen(list)), strlen(list));
+	close(fd);
+	snprintf(
+		text, sizeof(text),
+		"hosts: [h1, h2, h3]\nswitches: [s0]\nlinks: [[h1, s0-p1], [h2, s0-p2], [h3, s0-p3]]\n"
+		"jobs: [{name: j, ranks: [h1, h2, h3], workload: {file: %s, compute: 20ms, iterations: 3,\n"
+		"  stragglers: {ranks: h3, factor: 2}}}]\n",
+		path);
+	printed = run(text, &w, 0);
+	unlink(path);
+	for (int i = 0; i < 2; i++) {
+		const char *at = strstr(printed, i ? "\n       3 " : "\n       2 ");
+		const double compute_us = i ? 3 * 40000 : 3 * 20000;
+
+		assert_non_null(at);
+		assert_int_equal(sscanf(at, "%*u %lf %*f %*f %lf %lf %*f %lf %lf", &us, &ring,
+					&ring_formula, &server, &server_formula),
+				 5);
+		/* The last tensor's 12000 bytes, three times, once and again. */
+		assert_true(us > compute_us && us < compute_us + 150);
+		assert_true(ring > compute_us + 28 && ring < compute_us + 150);
+		assert_true(server > compute_us + 28 && server < compute_us + 150);
+		assert_true(ring - ring_formula < 5 && ring_formula - ring < 5);
+		assert_true(server - server_formula < 15 && server_formula - server < 15);
+	}
+	free(printed);
+}
+
 static void sim_sweep_main__too_many(void **state)
 {
 	const struct sim_sweep w = { .number = { 2, 5 }, .text = { "2", "5" }, .nr = 2 };
@@ -244,6 +286,7 @@ int main(void)
 		cmocka_unit_test(sim_sweep_parse__keys_and_values),
 		cmocka_unit_test(sim_sweep_parse__bad_values_by_name),
 		cmocka_unit_test(sim_sweep_main__a_row_for_each),
+		cmocka_unit_test(sim_sweep_main__steps),
 		cmocka_unit_test(sim_sweep_main__too_many),
 		cmocka_unit_test(sim_sweep_main__rate_delay_and_loss),
 		cmocka_unit_test(sim_sweep_main__window_and_chunk),

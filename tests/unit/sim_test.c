@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -246,6 +247,109 @@ static void sim_main__gives_what_runs_are_compared_by(void **state)
 	free(printed);
 }
 
+/* In the middle; another job is not touched by that. */
+static void sim_main__a_job_is_ended_at_its_time(void **state)
+{
+	static const char text[] =
+		"hosts: [h1, h2, h3]\nswitches: [s0]\n"
+		"links: [[h1, s0-p1], [h2, s0-p2], [h3, s0-p3]]\njobs:\n"
+		"  - {name: long, ranks: [h1, h2], workload: {sizes: [9K], iterations: 1000000}, "
+		"stop: 80ms}\n"
+		"  - {name: short, ranks: [h3, h2], workload: {sizes: [7000], iterations: 3}}\n";
+	const char *alone =
+		"hosts: [h1, h2]\nswitches: [s0]\nlinks: [[h1, s0-p1], [h2, s0-p2]]\njobs:\n"
+		"  - {name: short, ranks: [h1, h2], workload: {sizes: [7000], iterations: 3}}\n";
+	struct sim_result result = { .done = false };
+	const struct sim_options options = { .links = usual.links, .result = &result };
+	struct topology *t = local_rig_load(text);
+	char *printed, *said, *other = run(alone, 1, &usual, 0);
+	struct capture out, err;
+	double least, mean, most;
+
+	(void)state;
+	capture_begin(&out, 1);
+	capture_begin(&err, 2);
+	assert_int_equal(sim_main(t, &options), 0);
+	said = capture_end(&err);
+	printed = capture_end(&out);
+	assert_string_equal(said,
+			    "tally-fabric: job long is ended after 0.08 s, as the file says: 2 of "
+			    "2 ranks ran\n");
+	assert_non_null(
+		strstr(printed, "\n  ended after 0.08 s, as the file says: 2 of 2 ranks ran\n"));
+	assert_int_equal(sscanf(strstr(printed, "\n  completion "), " completion %lf %lf %lf",
+				&least, &mean, &most),
+			 3);
+	/* The ranks had joined in the first of the 80 ms. */
+	assert_true(least == most && least > 70000 && least <= 80000);
+	assert_string_equal(local_rig_hash(printed, 0).text, local_rig_hash(other, 0).text);
+	assert_true(result.done && result.hash != 0);
+	free(printed);
+	free(said);
+	free(other);
+	topology_free(t);
+}
+
+/* A list of tensors next to no topology, at a place of its own. */
+static void list_write(char path[], const char *text)
+{
+	const int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+/* The i-th number of a line of steps. */
+static double step_us(const char *printed, const char *line, int i)
+{
+	const char *at = strstr(printed, line);
+	double us[3] = { -1, -1, -1 };
+
+	assert_non_null(at);
+	assert_int_equal(sscanf(strchr(at, ':'), ": %lf %lf %lf", &us[0], &us[1], &us[2]), 3);
+	return us[i];
+}
+
+/*
+ * Tensors of 1000, 3000 and 50000 elements, and a link that takes 0.6 ms and more for the last: of that only what is
+ * left after computing is waited for, and who computes less waits for the other.
+ */
+static void sim_main__computing_hides_what_it_can(void **state)
+{
+	char path[] = "/tmp/tally-list.XXXXXX", text[1024], *printed;
+	double sent_us, wait_us;
+
+	(void)state;
+	list_write(path, "numel\n50000\n3000\n1000\n");
+	snprintf(text, sizeof(text),
+		 "hosts: [h1, h2]\nswitches: [s0]\nlinks: [[h1, s0-p1, {rate: 1G}], [h2, s0-p2]]\n"
+		 "jobs: [{name: j, ranks: [h1, h2], workload: {file: %s, iterations: 3}}]\n",
+		 path);
+	printed = run(text, 1, &usual, 0);
+	sent_us = step_us(printed, "# Iteration ", 1);
+	assert_true(sent_us > 54000 * 4 * 8 / 1e3 && sent_us < 1.2 * 54000 * 4 * 8 / 1e3);
+	assert_true(step_us(printed, "# of that only waiting", 1) == sent_us);
+	free(printed);
+	snprintf(text, sizeof(text),
+		 "hosts: [h1, h2]\nswitches: [s0]\nlinks: [[h1, s0-p1, {rate: 1G}], [h2, s0-p2]]\n"
+		 "jobs: [{name: j, ranks: [h1, h2], workload: {file: %s, iterations: 3, "
+		 "compute: 40ms, stragglers: {ranks: h2, factor: 2}}}]\n",
+		 path);
+	printed = run(text, 1, &usual, 0);
+	unlink(path);
+	assert_true(step_us(printed, "# of that computing", 0) == 40000);
+	assert_true(step_us(printed, "# of that computing", 1) == 60000);
+	assert_true(step_us(printed, "# of that computing", 2) == 80000);
+	/* The last tensor has 1000 elements, 32 us on the link. */
+	wait_us = step_us(printed, "# of that only waiting", 0);
+	assert_true(wait_us > 32 && wait_us < 100);
+	assert_true(step_us(printed, "# of that only waiting", 2) > 40032);
+	assert_true(step_us(printed, "# Iteration ", 2) > 80032);
+	assert_true(step_us(printed, "# Iteration ", 2) < 80200);
+	free(printed);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -256,6 +360,8 @@ int main(void)
 		cmocka_unit_test(sim_main__time_is_that_of_the_links),
 		cmocka_unit_test(sim_main__two_jobs_in_their_own_tables),
 		cmocka_unit_test(sim_main__failures_are_said_at_once),
+		cmocka_unit_test(sim_main__a_job_is_ended_at_its_time),
+		cmocka_unit_test(sim_main__computing_hides_what_it_can),
 		cmocka_unit_test(sim_main__gives_what_runs_are_compared_by),
 	};
 

@@ -75,10 +75,37 @@ static void threads_main__ranks_that_share_a_host(void **state)
 		"workload: {sizes: [60, 9K], iterations: 2}}]\n");
 }
 
+/* While another job goes on. */
+static void threads_main__a_job_is_ended_at_its_time(void **state)
+{
+	static const char text[] =
+		"hosts: [h1, h2, h3]\nswitches: [s0]\n"
+		"links: [[h1, s0-p1], [h2, s0-p2], [h3, s0-p3]]\njobs:\n"
+		"  - {name: long, ranks: [h1, h2], workload: {sizes: [9K], iterations: 1000000}, "
+		"stop: 60ms}\n"
+		"  - {name: short, ranks: [h3, h2], workload: {sizes: [7000], iterations: 3}}\n";
+	struct capture err;
+	char *printed, *said;
+
+	(void)state;
+	capture_begin(&err, 2);
+	printed = run(text, false);
+	said = capture_end(&err);
+	assert_string_equal(said,
+			    "tally-fabric: job long is ended after 0.06 s, as the file says: 2 of "
+			    "2 ranks ran\n");
+	assert_non_null(strstr(printed, "\nlong                1  h2                  0 "));
+	assert_int_equal(strlen(local_rig_hash(printed, 0).text), 16);
+	assert_int_equal(strlen(local_rig_hash(printed, 1).text), 0);
+	free(said);
+	free(printed);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_main__as_in_virtual_time),
+		cmocka_unit_test(threads_main__a_job_is_ended_at_its_time),
 		cmocka_unit_test(threads_main__ranks_that_share_a_host),
 	};
 

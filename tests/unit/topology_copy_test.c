@@ -101,6 +101,39 @@ static void topology_copy__names_of_all_kinds(void **state)
 	topology_free(t);
 }
 
+/* However many jobs have them, and wherever their names stand. */
+static void topology_copy__lists_of_tensors(void **state)
+{
+	static const char list[] = "# \xe2\x82\xac\nname,numel\na,13\nb,700\n";
+	struct topology *t, *copy;
+
+	(void)state;
+	file_write("in/a b.csv", list);
+	file_write("other.csv", "numel\n5\n");
+	file_write("in/base.yaml",
+		   BASE "defaults: {jobs: {workload: {file: 'a b.csv'}}} # \xc3\xa4\n");
+	file_write("main.yaml",
+		   "jobs: [{name: x, ranks: [h1]}, {name: z, ranks: [h1]},\n"
+		   "  {name: y, ranks: [h1], workload: {file: other.csv, compute: 1ms}}]\n"
+		   "include: in/base.yaml\n");
+	t = topology_rig_good(path_of("main.yaml"));
+	assert_int_equal(topology_copy(t, path_of("to")), 0);
+	file_is("to/topology.yaml",
+		"jobs: [{name: x, ranks: [h1]}, {name: z, ranks: [h1]},\n"
+		"  {name: y, ranks: [h1], workload: {file: \"list-3.csv\", compute: 1ms}}]\n"
+		"include: \"topology-1.yaml\"\n");
+	file_is("to/topology-1.yaml",
+		BASE "defaults: {jobs: {workload: {file: \"list-2.csv\"}}} # \xc3\xa4\n");
+	file_is("to/list-2.csv", list);
+	assert_int_equal(remove(path_of("in/a b.csv")), 0);
+	copy = topology_rig_good(path_of("to/topology.yaml"));
+	assert_string_equal(
+		topology_path(copy, (struct topology_place){ 0, 0, copy->job[0].workload.list }),
+		path_of("to/list-2.csv"));
+	topology_free(copy);
+	topology_free(t);
+}
+
 static void topology_copy__alone_it_is_the_same(void **state)
 {
 	struct topology *t;
@@ -130,7 +163,9 @@ static void topology_copy__an_anchor_is_refused(void **state)
 	rc = topology_copy(t, path_of("to"));
 	said = capture_end(&capture);
 	assert_int_equal(rc, -1);
-	assert_non_null(strstr(said, "is no topology: in `include`, write plain names in UTF-8\n"));
+	assert_non_null(
+		strstr(said,
+		       "is no topology: in `include` and `file`, write plain names in UTF-8\n"));
 	free(said);
 	topology_free(t);
 }
@@ -155,6 +190,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(topology_copy__names_of_all_kinds),
+		TEST(topology_copy__lists_of_tensors),
 		TEST(topology_copy__alone_it_is_the_same),
 		TEST(topology_copy__an_anchor_is_refused),
 		TEST(topology_copy__of_many_directories),

@@ -518,24 +518,63 @@ static void topology_job_command__workload_and_run(void **state)
 	char text[256], small[16];
 
 	(void)state;
-	assert_int_equal(topology_job_command(&t->job[0], text, sizeof(text)), 0);
+	assert_int_equal(topology_job_command(t, &t->job[0], text, sizeof(text)), 0);
 	assert_string_equal(text,
 			    "exec tally-perf --sizes 4K,1000,16M -d int32 -o max -n 3 -w 0 -c 0");
-	assert_int_equal(topology_job_command(&t->job[1], text, sizeof(text)), 0);
+	assert_int_equal(topology_job_command(t, &t->job[1], text, sizeof(text)), 0);
 	assert_string_equal(text, "train --epochs 3");
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(topology_job_command(&t->job[i], small, sizeof(small)), -1);
+		assert_int_equal(topology_job_command(t, &t->job[i], small, sizeof(small)), -1);
+	topology_free(t);
+}
+
+static void command_is(const struct topology *t, unsigned int job, const char *want)
+{
+	char text[512];
+
+	assert_int_equal(topology_job_command(t, &t->job[job], text, sizeof(text)), 0);
+	assert_string_equal(text, want);
+}
+
+/* A list has nothing to do with sizes, and a seed is told where something is drawn. */
+static void topology_job_command__lists_of_tensors(void **state)
+{
+	struct topology *t = topology_rig_good(DATA "good/steps.yaml");
+
+	(void)state;
+	command_is(t, 0,
+		   "exec tally-perf --trace '" DATA "good/../parts/layers.csv' "
+		   "--compute 20000000ns..20000000ns --stragglers factor=2,ranks=1+3 "
+		   "-d float32 -o sum -n 3 -w 1 -c 1");
+	command_is(t, 1,
+		   "exec tally-perf --trace '" DATA "good/../parts/two buckets.csv' "
+		   "--compute 1500ns..2000000ns --stragglers factor=2,probability=0.025,ranks=2 "
+		   "--compute-seed 77 -d float32 -o sum -n 3 -w 1 -c 1");
+	command_is(t, 2, "exec tally-perf --sizes 4K -d float32 -o sum -n 3 -w 1 -c 1");
+	command_is(t, 3,
+		   "exec tally-perf --trace '" DATA "good/../parts/layers.csv' "
+		   "--compute 20000000ns..20000000ns --stragglers factor=2,ranks=0 "
+		   "-d float32 -o sum -n 3 -w 1 -c 1");
+	assert_int_equal(t->nr_files, 3);
+	assert_int_equal(t->job[0].workload.list, t->job[3].workload.list);
+	free(t->file[t->job[0].workload.list].path);
+	t->file[t->job[0].workload.list].path = strdup("it's $HOME/l.csv");
+	command_is(t, 0,
+		   "exec tally-perf --trace 'it'\\''s $HOME/l.csv' "
+		   "--compute 20000000ns..20000000ns --stragglers factor=2,ranks=1+3 "
+		   "-d float32 -o sum -n 3 -w 1 -c 1");
 	topology_free(t);
 }
 
 /* What tally-perf makes of a job's command. */
-static void take_command(const struct topology_job *j, struct perf_options *options)
+static void take_command(const struct topology *t, const struct topology_job *j,
+			 struct perf_options *options)
 {
 	static char text[256]; /* options may point into it */
 	char *argv[ARGS_MAX + 1], *word;
 	int argc = 0;
 
-	assert_int_equal(topology_job_command(j, text, sizeof(text)), 0);
+	assert_int_equal(topology_job_command(t, j, text, sizeof(text)), 0);
 	for (word = strtok(text, " "); word && argc < ARGS_MAX; word = strtok(NULL, " "))
 		argv[argc++] = word;
 	argv[argc] = NULL;
@@ -574,7 +613,7 @@ static void topology_job_command__tally_perf_knows_all_words(void **state)
 	(void)state;
 	assert_int_equal(t->nr_jobs, JOBS);
 	for (unsigned int i = 0; i < JOBS; i++) {
-		take_command(&t->job[i], &options);
+		take_command(t, &t->job[i], &options);
 		assert_int_equal(options.nr_dtypes, want[i].nr_dtypes);
 		for (int k = 0; k < want[i].nr_dtypes; k++)
 			assert_int_equal(options.dtypes[k], want[i].dtypes[k]);
@@ -616,6 +655,7 @@ int main(void)
 		cmocka_unit_test(topology_share_parse__units_and_limits),
 		cmocka_unit_test(topology_number_parse__range_and_text),
 		cmocka_unit_test(topology_job_command__workload_and_run),
+		cmocka_unit_test(topology_job_command__lists_of_tensors),
 		cmocka_unit_test(topology_job_command__tally_perf_knows_all_words),
 	};
 
