@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "host/include/tally.h"
+#include "topologies/result.h"
 #include "topologies/say.h"
 
 // name: below the directory, and what follows it.
@@ -187,63 +188,6 @@ void record_log(const struct record *rec, const char *name, const char *line)
 	failed = failed || bad;
 }
 
-FILE *record_result(const struct record *rec)
-{
-	return rec->dir && rec->whole ? file_open(rec, "we", "result.txt", "") : NULL;
-}
-
-/* --- What this process prints ---------------------------------------------------------------------- */
-
-struct twice {
-	FILE *first, *copy;
-};
-
-static ssize_t twice_write(void *context, const char *bytes, size_t nr)
-{
-	struct twice *to = context;
-	const bool bad = fwrite(bytes, 1, nr, to->first) != nr || fflush(to->first);
-
-	if (to->copy)
-		fwrite(bytes, 1, nr, to->copy);
-	return bad ? 0 : (ssize_t)nr;
-}
-
-static struct twice record_out, record_err;
-
-static int twice_open(struct twice *to, FILE **stream, FILE *copy)
-{
-	FILE *both = copy ? fopencookie(to, "w", (cookie_io_functions_t){ .write = twice_write })
-			  : NULL;
-
-	if (!both)
-		return copy ? say_error("not enough memory") : -1;
-	(void)setvbuf(both, NULL, _IOLBF, BUFSIZ);
-	*to = (struct twice){ *stream, copy };
-	*stream = both;
-	return 0;
-}
-
-static void twice_close(struct twice *to, FILE *stream, const char *name)
-{
-	FILE *copy = to->copy;
-
-	fflush(stream);
-	to->copy = NULL;
-	if (copy)
-		(void)file_close(copy, name);
-}
-
-int record_output(const struct record *rec)
-{
-	if (!rec->dir || !rec->whole)
-		return 0;
-	return twice_open(&record_out, &stdout, file_open(rec, "we", "result.txt", "")) ||
-			       twice_open(&record_err, &stderr,
-					  file_open(rec, "we", "logs/tally-fabric.log", ""))
-		       ? -1
-		       : 0;
-}
-
 /* --- The end ----------------------------------------------------------------------------------------- */
 
 /* Of a directory of a switch: the name of the first, "" if there are none. */
@@ -293,18 +237,11 @@ static void partial_say(const struct record *rec)
 
 void record_close(const struct record *rec, int code)
 {
-	FILE *file;
-
 	if (!rec->dir)
 		return;
-	twice_close(&record_out, stdout, "result.txt");
+	fflush(stdout);
 	partial_say(rec);
-	twice_close(&record_err, stderr, "logs/tally-fabric.log");
-	file = rec->whole ? file_open(rec, "ae", "result.txt", "") : NULL;
-	if (file) {
-		fprintf(file, "exit code %d\n", code);
-		(void)file_close(file, "result.txt");
-	}
+	result_close(rec, code);
 	fflush(stdout);
 	fprintf(stderr,
 		"tally-fabric: %s, exit code %d; to replay what its switches did:\ntally-replay %s\n",

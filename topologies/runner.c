@@ -311,8 +311,10 @@ int runner_main(const struct sandbox *box, void *context)
 	r->box = box;
 	screen_init(&r->screen);
 	program_limits_raise();
-	if (runner_run(r) == 0)
+	if (runner_run(r) == 0) {
 		code = runner_page_write(r, summary_print(r));
+		summary_record(r, code);
+	}
 	fabric_free(&r->fabric);
 	free(r->sw);
 	free(r->job);

@@ -135,6 +135,8 @@ void runner_rank_name(const struct runner_rank *k, char *name, size_t size);
 /* summary.c: the tables at the end; returns the exit code. */
 int summary_print(struct runner *r);
 void summary_tables(FILE *out, struct runner *r);
+/* The same into the record, with the exit code. */
+void summary_record(struct runner *r, int code);
 double summary_cpu_s(const struct rusage *usage);
 
 /* runner_page.c: what goes into the page of --report, if there is to be one. */

@@ -15,6 +15,7 @@
 #include "topologies/draw_file.h"
 #include "topologies/enter.h"
 #include "topologies/report.h"
+#include "topologies/result.h"
 #include "topologies/runner.h"
 #include "topologies/sandbox.h"
 #include "topologies/say.h"
@@ -489,7 +490,7 @@ static int local_run(struct topology *t, struct arguments *a, const struct sim_o
 {
 	int code;
 
-	if (record_open(&a->record, t, a->argc, a->argv) || record_output(&a->record))
+	if (record_open(&a->record, t, a->argc, a->argv) || result_output(&a->record))
 		return EXIT_USAGE;
 	code = sim ? sim_main(t, o) : threads_main(t, o->timeout_s, &a->record, &a->report);
 	record_close(&a->record, code);

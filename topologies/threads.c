@@ -433,15 +433,13 @@ static void on_signal(int sig)
 }
 
 /* Its ranks cannot be ended one by one, but what the switches captured is whole. */
-static void threads_abandon(struct threads *th, double timeout_s, const struct record *record)
+static void threads_abandon(struct threads *th, const struct record *record, int code)
 {
-	say_error("%u of %u ranks still run after %.0f s (--timeout) and are ended",
-		  th->nr_ranks - th->nr_ended, th->nr_ranks, timeout_s);
 	switches_stop(th);
 	local_captures_close(&th->local);
 	fflush(stdout);
-	record_close(record, EXIT_TIMEOUT);
-	_exit(EXIT_TIMEOUT);
+	record_close(record, code);
+	_exit(code);
 }
 
 int threads_main(const struct topology *t, double timeout_s, const struct record *record,
@@ -459,13 +457,13 @@ int threads_main(const struct topology *t, double timeout_s, const struct record
 	program_limits_raise();
 	sigaction(SIGINT, &action, NULL);
 	if (threads_open(&th, t, record) == 0) {
-		if (threads_start(&th)) {
-			/* Those that did start wait for the others for ever. */
-			fflush(stdout);
-			_exit(code);
+		if (threads_start(&th)) // those that did start wait for the others for ever
+			threads_abandon(&th, record, code);
+		if (!threads_wait(&th, timeout_s)) {
+			say_error("%u of %u ranks still run after %.0f s (--timeout) and are ended",
+				  th.nr_ranks - th.nr_ended, th.nr_ranks, timeout_s);
+			threads_abandon(&th, record, EXIT_TIMEOUT);
 		}
-		if (!threads_wait(&th, timeout_s))
-			threads_abandon(&th, timeout_s, record);
 		ranks_await(&th);
 		switches_stop(&th);
 		code = page_write(&th, threads_print(&th));

@@ -137,12 +137,11 @@ static void links__names(void **state)
 	assert_non_null(strstr(path, "/rec/s1.3"));
 }
 
-static void log__lines_and_result(void **state)
+static void log__lines(void **state)
 {
 	char a[] = "x";
 	char *const argv[] = { a };
 	struct capture capture;
-	FILE *result;
 	char *said;
 
 	(void)state;
@@ -150,48 +149,11 @@ static void log__lines_and_result(void **state)
 	record_log(&rec, "s1", "one");
 	record_log(&rec, "s1", "two");
 	assert_string_equal(file_read("logs/s1.log"), "one\ntwo\n");
-	result = record_result(&rec);
-	assert_non_null(result);
-	fputs("a table\n", result);
-	fclose(result);
 	capture_begin(&capture, 2);
 	record_close(&rec, 7);
 	said = capture_end(&capture);
-	assert_string_equal(file_read("result.txt"), "a table\nexit code 7\n");
+	assert_string_equal(file_read("result.txt"), "exit code 7\n");
 	assert_non_null(strstr(said, "\ntally-replay /tmp/tally-record."));
-	free(said);
-}
-
-static void output__goes_into_the_record(void **state)
-{
-	char a[] = "x";
-	char *const argv[] = { a };
-	FILE *const out_before = stdout, *const err_before = stderr;
-	struct capture out, err;
-	char *printed, *said;
-	int rc;
-
-	(void)state;
-	assert_int_equal(open_with(argv, 1), 0);
-	capture_begin(&out, 1);
-	capture_begin(&err, 2);
-	rc = record_output(&rec);
-	printf("a row\n");
-	fprintf(stderr, "a warning\n");
-	record_close(&rec, 3);
-	fclose(stdout);
-	fclose(stderr);
-	stdout = out_before;
-	stderr = err_before;
-	fflush(stdout);
-	said = capture_end(&err);
-	printed = capture_end(&out);
-	assert_int_equal(rc, 0);
-	assert_string_equal(printed, "a row\n");
-	assert_memory_equal(said, "a warning\n", 10);
-	assert_string_equal(file_read("result.txt"), "a row\nexit code 3\n");
-	assert_string_equal(file_read("logs/tally-fabric.log"), "a warning\n");
-	free(printed);
 	free(said);
 }
 
@@ -238,7 +200,6 @@ static void open__captures_only(void **state)
 	rec.whole = false;
 	assert_int_equal(open_with(argv, 1), 0);
 	record_log(&rec, "s1", "one");
-	assert_null(record_result(&rec));
 	snprintf(path, sizeof(path), "%s/logs", rec_dir);
 	assert_int_equal(access(path, F_OK), -1);
 	rec.dir = NULL;
@@ -253,8 +214,7 @@ int main(void)
 		TEST(open__writes_what_is_known),
 		TEST(open__refuses_what_is_in_use),
 		TEST(links__names),
-		TEST(log__lines_and_result),
-		TEST(output__goes_into_the_record),
+		TEST(log__lines),
 		TEST(close__says_what_is_not_whole),
 		TEST(open__captures_only),
 	};
