@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "host/include/tally.h"
+#include "switch/journal.h"
 #include "topologies/result.h"
 #include "topologies/say.h"
 
@@ -235,6 +236,41 @@ static void partial_say(const struct record *rec)
 			 nr == 1 ? "is" : "are", first, nr == 1 ? "" : " and others");
 }
 
+static bool switch_served(FILE *journal)
+{
+	char line[256];
+	bool told = false;
+
+	while (fgets(line, sizeof(line), journal)) {
+		if (strcmp(line, JOURNAL_UNBEGUN "\n") == 0)
+			return false;
+		told = told || strncmp(line, "port ", 5) == 0;
+	}
+	return told;
+}
+
+/* Nothing else is there to replay. */
+static bool switches_served(const struct record *rec)
+{
+	const struct dirent *entry;
+	DIR *open = opendir(rec->dir);
+	char path[3 * RECORD_PATH];
+	bool served = false;
+
+	while (open && !served && (entry = readdir(open))) {
+		FILE *file;
+
+		snprintf(path, sizeof(path), "%s/%s/" JOURNAL_FILE, rec->dir, entry->d_name);
+		file = entry->d_name[0] == '.' ? NULL : fopen(path, "re");
+		served = file && switch_served(file);
+		if (file)
+			fclose(file);
+	}
+	if (open)
+		closedir(open);
+	return served;
+}
+
 void record_close(const struct record *rec, int code)
 {
 	if (!rec->dir)
@@ -243,7 +279,11 @@ void record_close(const struct record *rec, int code)
 	partial_say(rec);
 	result_close(rec, code);
 	fflush(stdout);
-	fprintf(stderr,
-		"tally-fabric: %s, exit code %d; to replay what its switches did:\ntally-replay %s\n",
-		rec->whole ? "recorded" : "captured", code, rec->dir);
+	if (!switches_served(rec))
+		say_line(
+			"%s, exit code %d; no switch served, so that there is nothing to replay in %s",
+			rec->whole ? "recorded" : "captured", code, rec->dir);
+	else
+		say_line("%s, exit code %d; to replay what its switches did:\ntally-replay %s",
+			 rec->whole ? "recorded" : "captured", code, rec->dir);
 }

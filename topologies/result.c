@@ -195,7 +195,8 @@ void result_close(const struct record *rec, int code)
 	file = twice_take(&result_out, stdout);
 	if (file)
 		(void)result_finish(rec, file, result_out.why, code);
-	else if (!is_there(rec, RESULT) && !is_there(rec, PARTIAL)) // else all is said, or that it is not
+	else if (!is_there(rec, RESULT) &&
+		 !is_there(rec, PARTIAL)) // else all is said, or that it is not
 		(void)result_write(rec, "", 0, code);
 	file = twice_take(&result_err, stderr);
 	last_words_forget();

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "switch/journal.h"
 #include "tests/unit/capture.h"
 #include "topologies/record.h"
 
@@ -153,11 +154,13 @@ static void log__lines(void **state)
 	record_close(&rec, 7);
 	said = capture_end(&capture);
 	assert_string_equal(file_read("result.txt"), "exit code 7\n");
-	assert_non_null(strstr(said, "\ntally-replay /tmp/tally-record."));
+	assert_non_null(strstr(said,
+			       "exit code 7; no switch served, so that there is nothing to replay "
+			       "in /tmp/tally-record."));
 	free(said);
 }
 
-static void empty_file_write(const char *name)
+static void file_write(const char *name, const char *text)
 {
 	char path[256];
 	FILE *file;
@@ -165,7 +168,38 @@ static void empty_file_write(const char *name)
 	snprintf(path, sizeof(path), "%s/%s", rec_dir, name);
 	file = fopen(path, "we");
 	assert_non_null(file);
+	fputs(text, file);
 	fclose(file);
+}
+
+/* Of one switch that served, or of none. */
+static void close__names_the_command(void **state)
+{
+	static const char *const cases[] = { JOURNAL_TITLE "\n" JOURNAL_UNBEGUN "\n",
+					     JOURNAL_TITLE "\nport 1\n" JOURNAL_UNBEGUN
+							   "\nat 0 end\n",
+					     JOURNAL_TITLE "\nversion 1\n",
+					     JOURNAL_TITLE "\nport 1 framed\n" };
+	char a[] = "x", path[256];
+	char *const argv[] = { a };
+
+	(void)state;
+	assert_int_equal(open_with(argv, 1), 0);
+	snprintf(path, sizeof(path), "%s/s1", rec_dir);
+	assert_int_equal(mkdir(path, 0777), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct capture capture;
+		bool named;
+		char *said;
+
+		file_write("s1/switch.txt", cases[i]);
+		capture_begin(&capture, 2);
+		record_close(&rec, 0);
+		said = capture_end(&capture);
+		named = strstr(said, "\ntally-replay /tmp/tally-record.") != NULL;
+		free(said);
+		assert_int_equal(named, i == 3);
+	}
 }
 
 static void close__says_what_is_not_whole(void **state)
@@ -180,8 +214,8 @@ static void close__says_what_is_not_whole(void **state)
 	assert_int_equal(open_with(argv, 1), 0);
 	snprintf(path, sizeof(path), "%s/s1", rec_dir);
 	assert_int_equal(mkdir(path, 0777), 0);
-	empty_file_write("s1/port1_in.pcap");
-	empty_file_write("s1/port2_in.pcap.partial");
+	file_write("s1/port1_in.pcap", "");
+	file_write("s1/port2_in.pcap.partial", "");
 	capture_begin(&capture, 2);
 	record_close(&rec, 0);
 	said = capture_end(&capture);
@@ -215,6 +249,7 @@ int main(void)
 		TEST(open__refuses_what_is_in_use),
 		TEST(links__names),
 		TEST(log__lines),
+		TEST(close__names_the_command),
 		TEST(close__says_what_is_not_whole),
 		TEST(open__captures_only),
 	};

@@ -132,8 +132,9 @@ static void write__full_disk(void **state)
 	assert_int_equal(child_run(full_child, &said), 0);
 	assert_null(file_read("result.txt"));
 	assert_non_null(file_read("result.txt.partial"));
-	assert_non_null(strstr(said, "/result.txt.partial: File too large: what this run said is not "
-				     "whole there\n"));
+	assert_non_null(strstr(said,
+			       "/result.txt.partial: File too large: what this run said is not "
+			       "whole there\n"));
 	free(said);
 }
 
@@ -228,7 +229,8 @@ static void output__ended_by_a_signal(void **state)
 		assert_string_equal(file_read("result.txt.partial"), expected);
 		snprintf(expected, sizeof(expected), "interrupted by %s\n", cases[i].name);
 		assert_string_equal(file_read("logs/tally-fabric.log"), expected);
-		assert_non_null(strstr(said, ": what was known until then is in /tmp/tally-result."));
+		assert_non_null(
+			strstr(said, ": what was known until then is in /tmp/tally-result."));
 		free(said);
 	}
 }
@@ -261,9 +263,12 @@ static void output__that_nobody_reads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(write__is_whole_or_named_so),  TEST(close__without_a_summary),
-		TEST(write__full_disk),		    TEST(output__full_disk),
-		TEST(output__goes_into_the_record), TEST(output__ended_by_a_signal),
+		TEST(write__is_whole_or_named_so),
+		TEST(close__without_a_summary),
+		TEST(write__full_disk),
+		TEST(output__full_disk),
+		TEST(output__goes_into_the_record),
+		TEST(output__ended_by_a_signal),
 		TEST(output__that_nobody_reads),
 	};
 
