@@ -227,6 +227,7 @@ void reader_complete(struct reader *r)
 	if (r->nr_errors == 0)
 		addresses_choose(r);
 	outside_check(r);
+	reader_check_sim(r);
 	if (r->nr_errors == 0 && r->topology->nr_jobs)
 		runnable_check(r);
 }
