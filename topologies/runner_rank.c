@@ -81,7 +81,8 @@ static int rank_outside_say(struct runner *r, const struct topology_job *j, unsi
 	const struct topology_node *n = &t->node[j->rank_node[rank]];
 	struct topology_ranges ranges = topology_ranges(t, j, rank);
 	struct fabric_ip own = fabric_ip(n), ip = fabric_ip(&t->node[n->parent]);
-	char command[RUNNER_COMMAND], more[64] = "";
+	static char command[RUNNER_COMMAND]; // a stack may be small
+	char more[64] = "";
 
 	if (topology_job_command(j, command, sizeof(command)))
 		return say_error("the command of job %s is longer than %d bytes", j->name,
@@ -101,7 +102,8 @@ int runner_rank_start(struct runner *r, const struct topology_job *j, unsigned i
 	struct topology_ranges ranges = topology_ranges(t, j, rank);
 	struct fabric_ip ip;
 	struct runner_rank *k = &r->rank[r->nr_ranks];
-	char command[RUNNER_COMMAND], rank_text[16], size_text[16], sh[] = "/bin/sh", c[] = "-c";
+	static char command[RUNNER_COMMAND]; // likewise
+	char rank_text[16], size_text[16], sh[] = "/bin/sh", c[] = "-c";
 	char *argv[] = { sh, c, command, NULL };
 	struct program_plan plan = { .ns = &r->fabric.node[j->rank_node[rank]], .argv = argv };
 
@@ -168,7 +170,8 @@ static void host_commands_run(struct runner *r)
 
 	for (unsigned int i = 0; i < t->nr_nodes; i++) {
 		for (unsigned int k = 0; k < t->node[i].commands.nr; k++) {
-			char command[RUNNER_COMMAND], sh[] = "/bin/sh", c[] = "-c";
+			static char command[RUNNER_COMMAND]; // likewise
+			char sh[] = "/bin/sh", c[] = "-c";
 			char *argv[] = { sh, c, command, NULL };
 			struct program_plan plan = { .ns = &r->fabric.node[i], .argv = argv };
 			int code, len = snprintf(command, sizeof(command), "%s",

@@ -665,7 +665,7 @@ static int command_main(int argc, char **argv, struct arguments *a)
 
 int main(int argc, char **argv)
 {
-	struct arguments a;
+	static struct arguments a; // a stack may be small
 	int code;
 
 	outfile_keep_standard();

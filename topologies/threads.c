@@ -22,6 +22,7 @@
 enum {
 	THREADS_FROM = 49152, /* the first UDP port of ranks */
 	THREADS_BOOT_NS = 2500000,
+	THREADS_STACK = 1 << 20,     /* touched as far as it is used */
 	THREADS_SLICE_NS = 20000000, /* of waiting for a job's start */
 	EXIT_TIMEOUT = 124,
 };
@@ -215,19 +216,35 @@ static void *rank_thread(void *context)
 	return NULL;
 }
 
+/* Whatever `ulimit -s` says. */
+static int thread_start(pthread_t *thread, void *(*run)(void *), void *context)
+{
+	pthread_attr_t attr;
+	int rc;
+
+	if (pthread_attr_init(&attr))
+		return -1;
+	rc = pthread_attr_setstacksize(&attr, THREADS_STACK) ||
+			     pthread_create(thread, &attr, run, context)
+		     ? -1
+		     : 0;
+	(void)pthread_attr_destroy(&attr);
+	return rc;
+}
+
 static int threads_start(struct threads *th)
 {
 	for (unsigned int i = 0; i < th->local.nr_switches; i++) {
 		struct threads_switch *sw = &th->switches[i];
 
-		if (pthread_create(&sw->thread, NULL, switch_thread, sw))
+		if (thread_start(&sw->thread, switch_thread, sw))
 			return say_error("no thread for a switch: %s", say_errno(EAGAIN));
 		sw->started = true;
 	}
 	for (unsigned int i = 0; i < th->nr_ranks; i++) {
 		struct threads_rank *rank = &th->ranks[i];
 
-		if (pthread_create(&rank->thread, NULL, rank_thread, rank))
+		if (thread_start(&rank->thread, rank_thread, rank))
 			return say_error("no thread for a rank: %s", say_errno(EAGAIN));
 		rank->started = true;
 	}
