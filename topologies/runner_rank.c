@@ -16,15 +16,22 @@ static void rank_pass_out(struct stream *s, const char *text, size_t len)
 {
 	struct runner_rank *k = s->owner;
 
-	screen_pass(&k->runner->screen, STDOUT_FILENO, text, len);
+	runner_speak(k, text, len);
 	runner_page_text(k, text, len);
+}
+
+// Whatever rank of whatever job it is then has to be said.
+static bool rank_is_one_of_many(const struct runner_rank *k)
+{
+	return k->rank || k->runner->options->topology->nr_jobs > 1;
 }
 
 static void rank_pass_err(struct stream *s, const char *text, size_t len)
 {
 	struct runner_rank *k = s->owner;
 
-	screen_pass(&k->runner->screen, STDERR_FILENO, text, len);
+	if (!rank_is_one_of_many(k))
+		screen_pass(&k->runner->screen, STDERR_FILENO, text, len);
 }
 
 void runner_rank_name(const struct runner_rank *k, char *name, size_t size)
@@ -59,7 +66,7 @@ static void rank_line_err(struct stream *s, const char *line)
 	struct runner_rank *k = s->owner;
 
 	rank_log(k, line);
-	if (k->rank)
+	if (rank_is_one_of_many(k))
 		screen_line(&k->runner->screen, STDERR_FILENO, k->prefix, line);
 }
 
@@ -102,8 +109,7 @@ int runner_rank_start(struct runner *r, const struct topology_job *j, unsigned i
 	struct topology_ranges ranges = topology_ranges(t, j, rank);
 	struct fabric_ip ip;
 	struct runner_rank *k = &r->rank[r->nr_ranks];
-	static char command[RUNNER_COMMAND]; // likewise
-	char rank_text[16], size_text[16], sh[] = "/bin/sh", c[] = "-c";
+	char command[RUNNER_COMMAND], rank_text[16], size_text[16], sh[] = "/bin/sh", c[] = "-c";
 	char *argv[] = { sh, c, command, NULL };
 	struct program_plan plan = { .ns = &r->fabric.node[j->rank_node[rank]], .argv = argv };
 
@@ -206,6 +212,7 @@ void runner_rank_ended(struct runner *r, struct runner_rank *k)
 {
 	stream_finish(&k->program.out);
 	stream_finish(&k->program.err);
+	runner_speak_end(k);
 	if (!k->job || k->stopped || program_code(k->program.status) == 0)
 		return;
 	// What it said of it is on the screen already.
