@@ -116,7 +116,7 @@ int journal_close(struct journal *journal, const struct lcore *lcore)
 		return 0;
 	if (!journal->begun)
 		fputs(JOURNAL_TITLE "\n", journal->file);
-	if (!lcore->now.now_ns) // it has never looked at a clock
+	if (!lcore->served)
 		fputs(JOURNAL_UNBEGUN "\n", journal->file);
 	if (journal->begun)
 		journal_note(journal, lcore, "end");

@@ -275,6 +275,29 @@ case_options()
 	ends around 2
 }
 
+# Neither a small stack nor few files are a reason to die without a word.
+case_small_limits()
+{
+	local file=$top/topologies/two-level-2x2.yaml words nr=0
+
+	while read -r words; do
+		nr=$((nr + 1))
+		spawn "stack$nr" bash -c "ulimit -s 64; exec '$fabric' $words"
+		ends "stack$nr" 0
+	done <<-END
+		check $top/topologies/scale-1024.yaml
+		draw $top/topologies/scale-1024.yaml
+		sim $file --report $dir/page
+		run --fabric inproc $file
+		$(! fabric_possible || echo "run $file")
+	END
+	spawn files bash -c "ulimit -n 12; exec '$fabric' sim '$file' --record '$dir/few'"
+	ends files 1
+	printed files.err 'too many open files: raise the limit, as by .ulimit -n 4096.$'
+	printed files.err 'exit code 1; no switch served, so that there is nothing to replay in .*/few$'
+	grep -rq '^never served: ' "$dir/few" || fail "no switch.txt tells that its switch never served"
+}
+
 case_interrupted()
 {
 	local sizes
@@ -295,5 +318,5 @@ case_interrupted()
 	! grep -q '^ *61440 ' "$dir/threads.out" "$dir/sim.out" || fail "they went on to the last row"
 }
 
-run_cases 2 one-switch tree lossy two-jobs repeats seeds links workers sweep times refused ends signalled options interrupted
+run_cases 2 one-switch tree lossy two-jobs repeats seeds links workers sweep times refused ends signalled options small_limits interrupted
 exit "$not_ok"

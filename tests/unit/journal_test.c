@@ -75,7 +75,7 @@ static void close__after_it_served(void **state)
 
 	(void)state;
 	journal_setup(journal, lcore, &params, ".pcap");
-	lcore->now.now_ns = 17;
+	lcore->served = true;
 	assert_int_equal(journal_close(journal, lcore), 0);
 	assert_non_null(strstr(written(), "\njobs 3\n"));
 	assert_null(strstr(text, JOURNAL_UNBEGUN));
