@@ -283,7 +283,10 @@ static int runner_run(struct runner *r)
 	say_note("%u links made", o->topology->nr_links);
 	if (runner_switches_start(r))
 		return -1;
-	if (!r->nr_interrupts && runner_ranks_start(r)) {
+	if (r->nr_interrupts) {
+		screen_say(&r->screen,
+			   "interrupted before all switches served: no rank is started");
+	} else if (runner_ranks_start(r)) {
 		r->failed = true;
 		runner_ranks_signal(r, SIGKILL);
 	}

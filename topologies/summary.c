@@ -114,11 +114,13 @@ void summary_record(struct runner *r, int code)
 	size_t len = 0;
 	FILE *out;
 
-	if (r->options->shell_host || !r->nr_ranks)
+	if (r->options->shell_host)
 		return;
 	out = open_memstream(&text, &len);
-	if (out)
+	if (out && r->nr_ranks)
 		summary_tables(out, r);
+	else if (out)
+		fputs("no rank was started\n", out);
 	if (!out || fclose(out))
 		say_error("not enough memory for result.txt");
 	else
