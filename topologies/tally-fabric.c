@@ -578,6 +578,26 @@ static int sweep_of_file(const struct topology *t, struct arguments *a)
 	return workers->nr ? sim_sweep_parse_workers(&a->sweep, text) : 0;
 }
 
+// Links that have their own are not changed by these.
+static int link_options_check(const struct topology *t, const struct arguments *a)
+{
+	unsigned int nr_rates = 0, nr_delays = 0;
+
+	for (unsigned int i = 0; i < t->nr_links; i++) {
+		nr_rates += t->link[i].rate_bps != 0;
+		nr_delays += t->link[i].delay_given;
+	}
+	if (is_given(a, OPTION_LINK_RATE) && nr_rates == t->nr_links)
+		return say_error("--link-rate: all links of %s have a rate of their own: use "
+				 "--sweep rate=RATE",
+				 t->path);
+	if (is_given(a, OPTION_LINK_DELAY) && nr_delays == t->nr_links)
+		return say_error("--link-delay: all links of %s have a delay of their own: use "
+				 "--sweep delay=TIME",
+				 t->path);
+	return 0;
+}
+
 static int local_main(struct topology *t, struct arguments *a, bool sim)
 {
 	const struct sim_options o = {
@@ -589,7 +609,7 @@ static int local_main(struct topology *t, struct arguments *a, bool sim)
 	};
 	bool many;
 
-	if (sim && sweep_of_file(t, a))
+	if (sim && (link_options_check(t, a) || sweep_of_file(t, a)))
 		return EXIT_USAGE;
 	many = a->seeds.repeat || a->sweep.repeat;
 	topology_override(t, a);

@@ -268,6 +268,9 @@ case_options()
 		sim --seed 1 --seeds 1..2 : --seed and --seeds: give one of them$
 		sim --sweep loss=1% --loss 1% : --sweep sets what another option sets, too
 	END
+	spawn rate "$fabric" sim --link-rate 10G "$top/topologies/scale-1024.yaml"
+	ends rate 2
+	printed rate.err '^tally-fabric: --link-rate: all links of .* have a rate of their own: use --sweep rate=RATE$'
 	spawn last "$fabric" sim --seeds 18446744073709551614..18446744073709551615 "$file"
 	ends last 0
 	printed last.out '^2 of 2 seeds run, 0 failed$'
