@@ -14,11 +14,12 @@
 
 struct journal {
 	FILE *file;
+	bool begun; /* how the switch was set up is there */
 };
 
 struct journal *journal_open(const char *dir, struct port_error *err)
 {
-	struct journal *journal = malloc(sizeof(*journal));
+	struct journal *journal = calloc(1, sizeof(*journal));
 	char path[4096];
 
 	snprintf(path, sizeof(path), "%.4000s/" JOURNAL_FILE, dir);
@@ -70,6 +71,7 @@ void journal_setup(struct journal *journal, const struct lcore *lcore,
 	FILE *file = journal->file;
 	const struct flow *parent = &lcore->parent.flow;
 
+	journal->begun = true;
 	fprintf(file, JOURNAL_TITLE "\nversion " TALLY_VERSION "\nsuffix %s\n", suffix);
 	if (lcore->clock)
 		fputs("clock virtual\n", file);
@@ -112,7 +114,12 @@ int journal_close(struct journal *journal, const struct lcore *lcore)
 
 	if (!journal)
 		return 0;
-	journal_note(journal, lcore, "end");
+	if (!journal->begun)
+		fputs(JOURNAL_TITLE "\n", journal->file);
+	if (!lcore->served)
+		fputs(JOURNAL_UNBEGUN "\n", journal->file);
+	if (journal->begun)
+		journal_note(journal, lcore, "end");
 	bad = ferror(journal->file) != 0;
 	bad |= fclose(journal->file) != 0;
 	free(journal);

@@ -15,6 +15,8 @@
 
 #define JOURNAL_FILE "switch.txt"
 #define JOURNAL_TITLE "tally-switch capture 1"
+/* A line of a switch that came to nothing. */
+#define JOURNAL_UNBEGUN "never served: the run ended before; what was printed says why"
 
 struct lcore;
 struct journal;

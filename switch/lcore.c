@@ -145,6 +145,7 @@ static unsigned lcore_round(struct lcore *lcore)
 
 uint64_t lcore_turn(struct lcore *lcore)
 {
+	lcore->served = true;
 	lcore_time(lcore);
 	lcore_round(lcore);
 	return stage_due(lcore);
@@ -221,6 +222,7 @@ static void lcore_idle(struct lcore *lcore)
 
 void lcore_run(struct lcore *lcore, const volatile sig_atomic_t *wake)
 {
+	lcore->served = true;
 	lcore_time(lcore);
 	while (!*wake) {
 		if (lcore_round(lcore))

@@ -60,6 +60,7 @@ struct lcore {
 	/* The loop's own. */
 	struct counters counters; /* beside those of the pipe */
 	struct pipe_time now;
+	bool served;	       /* it has gone round */
 	uint64_t wall_base_ns; /* wall clock of the start: whoever sets it back stops no epochs */
 	unsigned nr_held;      /* packets held back in all ports and directions */
 	unsigned nr_late;

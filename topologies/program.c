@@ -102,7 +102,7 @@ static void program_enter(const struct program_plan *plan, int out, int err)
 	sandbox_unblock();
 	signal(SIGXFSZ, SIG_DFL);
 	execvp(plan->argv[0], plan->argv);
-	say_error("%s: cannot start %s: %s", plan->ns->name, plan->argv[0], strerror(errno));
+	say_error("%s: cannot start %s: %s", plan->ns->name, plan->argv[0], say_errno(errno));
 	_exit(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NO_EXEC);
 }
 

@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "host/include/tally.h"
+#include "switch/journal.h"
+#include "topologies/result.h"
 #include "topologies/say.h"
 
 // name: below the directory, and what follows it.
@@ -187,63 +189,6 @@ void record_log(const struct record *rec, const char *name, const char *line)
 	failed = failed || bad;
 }
 
-FILE *record_result(const struct record *rec)
-{
-	return rec->dir && rec->whole ? file_open(rec, "we", "result.txt", "") : NULL;
-}
-
-/* --- What this process prints ---------------------------------------------------------------------- */
-
-struct twice {
-	FILE *first, *copy;
-};
-
-static ssize_t twice_write(void *context, const char *bytes, size_t nr)
-{
-	struct twice *to = context;
-	const bool bad = fwrite(bytes, 1, nr, to->first) != nr || fflush(to->first);
-
-	if (to->copy)
-		fwrite(bytes, 1, nr, to->copy);
-	return bad ? 0 : (ssize_t)nr;
-}
-
-static struct twice record_out, record_err;
-
-static int twice_open(struct twice *to, FILE **stream, FILE *copy)
-{
-	FILE *both = copy ? fopencookie(to, "w", (cookie_io_functions_t){ .write = twice_write })
-			  : NULL;
-
-	if (!both)
-		return copy ? say_error("not enough memory") : -1;
-	(void)setvbuf(both, NULL, _IOLBF, BUFSIZ);
-	*to = (struct twice){ *stream, copy };
-	*stream = both;
-	return 0;
-}
-
-static void twice_close(struct twice *to, FILE *stream, const char *name)
-{
-	FILE *copy = to->copy;
-
-	fflush(stream);
-	to->copy = NULL;
-	if (copy)
-		(void)file_close(copy, name);
-}
-
-int record_output(const struct record *rec)
-{
-	if (!rec->dir || !rec->whole)
-		return 0;
-	return twice_open(&record_out, &stdout, file_open(rec, "we", "result.txt", "")) ||
-			       twice_open(&record_err, &stderr,
-					  file_open(rec, "we", "logs/tally-fabric.log", ""))
-		       ? -1
-		       : 0;
-}
-
 /* --- The end ----------------------------------------------------------------------------------------- */
 
 /* Of a directory of a switch: the name of the first, "" if there are none. */
@@ -291,22 +236,54 @@ static void partial_say(const struct record *rec)
 			 nr == 1 ? "is" : "are", first, nr == 1 ? "" : " and others");
 }
 
+static bool switch_served(FILE *journal)
+{
+	char line[256];
+	bool told = false;
+
+	while (fgets(line, sizeof(line), journal)) {
+		if (strcmp(line, JOURNAL_UNBEGUN "\n") == 0)
+			return false;
+		told = told || strncmp(line, "port ", 5) == 0;
+	}
+	return told;
+}
+
+/* Nothing else is there to replay. */
+static bool switches_served(const struct record *rec)
+{
+	const struct dirent *entry;
+	DIR *open = opendir(rec->dir);
+	char path[3 * RECORD_PATH];
+	bool served = false;
+
+	while (open && !served && (entry = readdir(open))) {
+		FILE *file;
+
+		snprintf(path, sizeof(path), "%s/%s/" JOURNAL_FILE, rec->dir, entry->d_name);
+		file = entry->d_name[0] == '.' ? NULL : fopen(path, "re");
+		served = file && switch_served(file);
+		if (file)
+			fclose(file);
+	}
+	if (open)
+		closedir(open);
+	return served;
+}
+
 void record_close(const struct record *rec, int code)
 {
-	FILE *file;
-
 	if (!rec->dir)
 		return;
-	twice_close(&record_out, stdout, "result.txt");
-	partial_say(rec);
-	twice_close(&record_err, stderr, "logs/tally-fabric.log");
-	file = rec->whole ? file_open(rec, "ae", "result.txt", "") : NULL;
-	if (file) {
-		fprintf(file, "exit code %d\n", code);
-		(void)file_close(file, "result.txt");
-	}
 	fflush(stdout);
-	fprintf(stderr,
-		"tally-fabric: %s, exit code %d; to replay what its switches did:\ntally-replay %s\n",
-		rec->whole ? "recorded" : "captured", code, rec->dir);
+	partial_say(rec);
+	result_close(rec, code);
+	fflush(stdout);
+	if (!switches_served(rec))
+		say_line(
+			"%s, exit code %d; no switch served, so that there is nothing to replay in %s",
+			rec->whole ? "recorded" : "captured", code, rec->dir);
+	else
+		say_line("%s, exit code %d; to replay what its switches did:\ntally-replay %s",
+			 rec->whole ? "recorded" : "captured", code, rec->dir);
 }

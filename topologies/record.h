@@ -18,8 +18,6 @@ struct record {
 
 /* Makes the directory; with --record also what is known before the run.  0, or -1 after saying why not. */
 int record_open(const struct record *rec, const struct topology *t, int argc, char *const *argv);
-/* What this process itself prints from now on is also in result.txt, and in a log; 0, or -1 after saying why not. */
-int record_output(const struct record *rec);
 /* Where a switch captures in its life, from 0 on; false if the name is too long. */
 bool record_switch_dir(const struct record *rec, const struct topology_node *sw, unsigned int life,
 		       char path[RECORD_PATH]);
@@ -30,8 +28,6 @@ void record_links(const struct record *rec, const struct topology *t, unsigned i
 void record_word_print(FILE *file, const char *word);
 /* A line that a node printed; name: of the node, and the rank. */
 void record_log(const struct record *rec, const char *name, const char *line);
-/* DIR/result.txt, to be written and closed by the caller; NULL: it is not wanted. */
-FILE *record_result(const struct record *rec);
 /* After the run: its exit code, and the last line, which names the command that replays it. */
 void record_close(const struct record *rec, int code);
 

@@ -283,7 +283,10 @@ static int runner_run(struct runner *r)
 	say_note("%u links made", o->topology->nr_links);
 	if (runner_switches_start(r))
 		return -1;
-	if (!r->nr_interrupts && runner_ranks_start(r)) {
+	if (r->nr_interrupts) {
+		screen_say(&r->screen,
+			   "interrupted before all switches served: no rank is started");
+	} else if (runner_ranks_start(r)) {
 		r->failed = true;
 		runner_ranks_signal(r, SIGKILL);
 	}
@@ -311,8 +314,10 @@ int runner_main(const struct sandbox *box, void *context)
 	r->box = box;
 	screen_init(&r->screen);
 	program_limits_raise();
-	if (runner_run(r) == 0)
+	if (runner_run(r) == 0) {
 		code = runner_page_write(r, summary_print(r));
+		summary_record(r, code);
+	}
 	fabric_free(&r->fabric);
 	free(r->sw);
 	free(r->job);

@@ -36,6 +36,8 @@ struct runner_rank {
 	const struct topology_job *job; /* NULL: the shell */
 	unsigned int rank;
 	const struct topology_node *node;
+	char *kept; /* of what it printed, not yet passed on */
+	size_t kept_len;
 	char label[RUNNER_LABEL];  /* "rank 2 on h3" */
 	char prefix[RUNNER_LABEL]; /* of its lines: "[h3 rank 2] " */
 	bool given_up;		   /* killed by us, as its time was up */
@@ -68,6 +70,7 @@ struct runner {
 	const struct runner_options *options;
 	const struct sandbox *box;
 	struct screen screen;
+	const struct runner_rank *speaker; /* whose output was passed on last; NULL: nobody's */
 	struct fabric fabric;
 	struct runner_switch *sw; /* root first */
 	unsigned int nr_switches;
@@ -129,12 +132,18 @@ void runner_turn(struct runner *r, double seconds);
 /* From the first failure on the others have a grace time. */
 void runner_failure(struct runner *r);
 
+/* runner_speak.c: what a rank 0 prints, with the job's name above it if there are several; and when it has ended. */
+void runner_speak(struct runner_rank *k, const char *text, size_t len);
+void runner_speak_end(struct runner_rank *k);
+
 /* runner_rank.c: the name of its log. */
 void runner_rank_name(const struct runner_rank *k, char *name, size_t size);
 
 /* summary.c: the tables at the end; returns the exit code. */
 int summary_print(struct runner *r);
 void summary_tables(FILE *out, struct runner *r);
+/* The same into the record, with the exit code. */
+void summary_record(struct runner *r, int code);
 double summary_cpu_s(const struct rusage *usage);
 
 /* runner_page.c: what goes into the page of --report, if there is to be one. */

@@ -16,15 +16,22 @@ static void rank_pass_out(struct stream *s, const char *text, size_t len)
 {
 	struct runner_rank *k = s->owner;
 
-	screen_pass(&k->runner->screen, STDOUT_FILENO, text, len);
+	runner_speak(k, text, len);
 	runner_page_text(k, text, len);
+}
+
+// Whatever rank of whatever job it is then has to be said.
+static bool rank_is_one_of_many(const struct runner_rank *k)
+{
+	return k->rank || k->runner->options->topology->nr_jobs > 1;
 }
 
 static void rank_pass_err(struct stream *s, const char *text, size_t len)
 {
 	struct runner_rank *k = s->owner;
 
-	screen_pass(&k->runner->screen, STDERR_FILENO, text, len);
+	if (!rank_is_one_of_many(k))
+		screen_pass(&k->runner->screen, STDERR_FILENO, text, len);
 }
 
 void runner_rank_name(const struct runner_rank *k, char *name, size_t size)
@@ -59,7 +66,7 @@ static void rank_line_err(struct stream *s, const char *line)
 	struct runner_rank *k = s->owner;
 
 	rank_log(k, line);
-	if (k->rank)
+	if (rank_is_one_of_many(k))
 		screen_line(&k->runner->screen, STDERR_FILENO, k->prefix, line);
 }
 
@@ -81,7 +88,8 @@ static int rank_outside_say(struct runner *r, const struct topology_job *j, unsi
 	const struct topology_node *n = &t->node[j->rank_node[rank]];
 	struct topology_ranges ranges = topology_ranges(t, j, rank);
 	struct fabric_ip own = fabric_ip(n), ip = fabric_ip(&t->node[n->parent]);
-	char command[RUNNER_COMMAND], more[64] = "";
+	static char command[RUNNER_COMMAND]; // a stack may be small
+	char more[64] = "";
 
 	if (topology_job_command(t, j, command, sizeof(command)))
 		return say_error("the command of job %s is longer than %d bytes", j->name,
@@ -168,7 +176,8 @@ static void host_commands_run(struct runner *r)
 
 	for (unsigned int i = 0; i < t->nr_nodes; i++) {
 		for (unsigned int k = 0; k < t->node[i].commands.nr; k++) {
-			char command[RUNNER_COMMAND], sh[] = "/bin/sh", c[] = "-c";
+			static char command[RUNNER_COMMAND]; // likewise
+			char sh[] = "/bin/sh", c[] = "-c";
 			char *argv[] = { sh, c, command, NULL };
 			struct program_plan plan = { .ns = &r->fabric.node[i], .argv = argv };
 			int code, len = snprintf(command, sizeof(command), "%s",
@@ -203,6 +212,7 @@ void runner_rank_ended(struct runner *r, struct runner_rank *k)
 {
 	stream_finish(&k->program.out);
 	stream_finish(&k->program.err);
+	runner_speak_end(k);
 	if (!k->job || k->stopped || program_code(k->program.status) == 0)
 		return;
 	// What it said of it is on the screen already.

@@ -52,6 +52,9 @@ const char *say_errno(int err)
 		return "too many processes of this user: end some, or raise `ulimit -u`";
 	case ENOMEM:
 		return "not enough memory: end other programs, or raise `ulimit -v`";
+	case E2BIG:
+		return "its arguments and environment are too large: make them smaller, or raise "
+		       "`ulimit -s`";
 	default:
 		return strerror(err);
 	}

@@ -19,11 +19,10 @@ int sim_seeds_parse(struct sim_seeds *seeds, const char *text)
 		return -1;
 	memcpy(first, text, len);
 	first[len] = 0;
-	if (topology_number_parse(first, 0, UINT64_MAX - 1, &seeds->first) ||
-	    topology_number_parse(last, 0, UINT64_MAX - 1, &seeds->last))
+	if (topology_number_parse(first, 0, UINT64_MAX, &seeds->first) ||
+	    topology_number_parse(last, 0, UINT64_MAX, &seeds->last))
 		return -1;
-	/* Backwards it is a very large number. */
-	return seeds->last - seeds->first < SIM_SEEDS_MAX ? 0 : -1;
+	return seeds->first <= seeds->last && seeds->last - seeds->first < SIM_SEEDS_MAX ? 0 : -1;
 }
 
 static int result_compare(const void *a, const void *b)

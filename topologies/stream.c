@@ -47,7 +47,7 @@ static void stream_split(struct stream *s, const char *text, size_t len)
 // A few reads at most, so that a program that never stops writing cannot hold up the others.
 void stream_input(struct stream *s)
 {
-	char text[READ_SIZE];
+	static char text[READ_SIZE]; // a stack may be small
 	ssize_t n;
 
 	for (int i = 0; i < READS_MAX && s->fd >= 0; i++) {

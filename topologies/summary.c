@@ -2,9 +2,11 @@
 // The tables at the end of a run, and its exit code.
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
+#include "topologies/result.h"
 #include "topologies/runner.h"
 #include "topologies/say.h"
 
@@ -73,7 +75,6 @@ void summary_tables(FILE *out, struct runner *r)
 
 int summary_print(struct runner *r)
 {
-	FILE *out;
 	int worst = 0, code;
 	bool clean = true;
 
@@ -100,15 +101,29 @@ int summary_print(struct runner *r)
 	if (!r->nr_ranks) // nothing was run, and that was said
 		return worst;
 	summary_tables(stdout, r);
-	out = record_result(&r->options->record);
-	if (out) {
-		summary_tables(out, r);
-		if (fclose(out))
-			say_error("result.txt could not be written");
-	}
 	if (fflush(stdout) || ferror(stdout)) {
 		say_error("standard output could not be written");
 		return worst ? worst : 1;
 	}
 	return worst;
+}
+
+void summary_record(struct runner *r, int code)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out;
+
+	if (r->options->shell_host)
+		return;
+	out = open_memstream(&text, &len);
+	if (out && r->nr_ranks)
+		summary_tables(out, r);
+	else if (out)
+		fputs("no rank was started\n", out);
+	if (!out || fclose(out))
+		say_error("not enough memory for result.txt");
+	else
+		(void)result_write(&r->options->record, text, len, code);
+	free(text);
 }

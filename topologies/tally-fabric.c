@@ -15,6 +15,7 @@
 #include "topologies/draw_file.h"
 #include "topologies/enter.h"
 #include "topologies/report.h"
+#include "topologies/result.h"
 #include "topologies/runner.h"
 #include "topologies/sandbox.h"
 #include "topologies/say.h"
@@ -23,6 +24,7 @@
 #include "topologies/sim_sweep.h"
 #include "topologies/threads.h"
 #include "topologies/topology.h"
+#include "topologies/verb.h"
 
 enum { EXIT_USAGE = 2, ARGUMENTS_KEPT = 256 };
 #define LINK_RATE UINT64_C(100000000000)
@@ -66,36 +68,47 @@ static const char help[] =
 	"The network is made of private namespaces and virtual Ethernet pairs: no root is needed,\n"
 	"and nothing is left when the program ends, however it ends.\n"
 	"\n"
+	"Of run, sim and shell:\n"
 	"  --loss P             lose this share of the packets on every link, e.g. 1% or 0.01\n"
 	"  --dup P              send this share twice\n"
 	"  --reorder P          send this share late\n"
 	"  --seed N             of the random numbers for these\n"
 	"  --mtu N              of every link, 256 to 65535 bytes (1500)\n"
-	"  --driver af_packet   a switch has a packet port per link (default)\n"
-	"  --driver udp         a switch has one UDP socket; offloads stay on\n"
 	"  --timeout S          end the ranks, or the shell, after S seconds (default: 400 s after a\n"
 	"                       failure; a shell never); sim: seconds of virtual time\n"
-	"  -o, --output OUT     of draw: the picture's file (standard output)\n"
-	"  --format svg|dot     of the picture (by the end of its name; dot)\n"
 	"  --pcap DIR           capture every link at its switches: DIR/h1-s1.in.pcap and so on; of\n"
 	"                       sim the stamps are virtual time\n"
-	"  --pcap-format F      of these: pcap or pcapng (pcap)\n"
 	"  --record DIR         the same, and all that is needed to replay the run: tally-replay DIR\n"
-	"  --report DIR         run, sim: DIR/report.html, a page about the run with plots\n"
-	"  --fabric inproc      run: a thread for each rank and switch instead of a network\n"
-	"  --link-rate R        sim: of links without a rate of their own (100G)\n"
-	"  --link-delay T       sim: of links without a delay of their own (1us)\n"
-	"  --seeds A..B         sim: once with each of these seeds, on all CPUs, and a summary\n"
-	"  --sweep KEY=V,V,...  sim: once with each value, on all CPUs, and a table; KEY: rate, delay or\n"
+	"  --pcap-format F      of --pcap and --record: pcap or pcapng (pcap)\n"
+	"Of run and sim:\n"
+	"  --report DIR         DIR/report.html, a page about the run with plots\n"
+	"  --timeline T         with --report, the interval of the page, such as 10ms; of sim also\n"
+	"                       print the packets sent and sent again in each T\n"
+	"Of run:\n"
+	"  --fabric netns       namespaces (default)\n"
+	"  --fabric inproc      a thread for each rank and switch instead of a network\n"
+	"Of run, with namespaces, and shell:\n"
+	"  --driver af_packet   a switch has a packet port per link (default)\n"
+	"  --driver udp         a switch has one UDP socket; offloads stay on\n"
+	"  --keep               the network stays afterwards, until Enter or Ctrl-C\n"
+	"Of sim:\n"
+	"  --link-rate R        of links without a rate of their own (100G)\n"
+	"  --link-delay T       of links without a delay of their own (1us)\n"
+	"  --seeds A..B         once with each of these seeds, on all CPUs, and a summary\n"
+	"  --sweep KEY=V,V,...  once with each value, on all CPUs, and a table; KEY: rate, delay or\n"
 	"                       loss of all links, window or chunk of all ranks, or workers\n"
-	"  --workers N,N,...    sim: the same as --sweep workers=N,N,...: the job's first N ranks\n"
-	"  --compare            sim: a ring and a parameter server on the same links beside it\n"
-	"  --timeline T         sim: also the packets sent and sent again in each T, such as 10ms;\n"
-	"                       with --report also of run: the interval of the page\n"
-	"  --keep               run, shell: the network stays afterwards, until Enter or Ctrl-C\n"
+	"  --sweep none         one run, also of a file that asks for a table\n"
+	"  --workers N,N,...    the same as --sweep workers=N,N,...: the job's first N ranks\n"
+	"  --compare            a ring and a parameter server on the same links beside it\n"
+	"Of draw:\n"
+	"  -o, --output OUT     the picture's file (standard output)\n"
+	"  --format svg|dot     of the picture (by the end of its name; dot)\n"
+	"Of run, sim, shell and enter:\n"
 	"  -v, --verbose        show the steps, and what all ranks and switches print\n"
+	"Of all:\n"
 	"  -h, --help           this text\n"
 	"  -V, --version        the version\n"
+	"An option of other commands is refused.\n"
 	"\n"
 	"Exit code: 0 if all ranks and switches ended well, else the worst rank's; 1 if only a\n"
 	"switch failed; 2 for bad input; 124 after --timeout; 125 without a network.\n";
@@ -128,11 +141,13 @@ static const struct option options[] = {
 	{ "version", no_argument, NULL, 'V' },
 	{ NULL, 0, NULL, 0 },
 };
+enum { OPTIONS = sizeof(options) / sizeof(options[0]) };
 
 struct arguments {
 	double loss, dup, reorder; /* < 0: not given */
 	bool seed_given, udp, inproc, keep, verbose, help, version;
-	const char *of_sim, *of_run; /* an option given that only this command has; NULL: none */
+	bool given[OPTIONS]; /* of options[] */
+	bool once;	     /* --sweep none */
 	uint64_t seed, mtu, timeout;
 	const char *output, *format; /* NULL: not given */
 	struct record record;
@@ -178,22 +193,23 @@ static int sim_take(struct arguments *a, int c)
 {
 	switch (c) {
 	case OPTION_SEEDS:
-		a->of_sim = "seeds";
 		a->seeds.repeat = a->again;
 		if (sim_seeds_parse(&a->seeds, optarg))
 			return value_bad("seeds", optarg,
-					 "a range such as 1..100, of up to a million");
+					 "a range such as 1..100, of up to a million numbers below "
+					 "18446744073709551616");
 		return 0;
 	case OPTION_WORKERS:
 	case OPTION_SWEEP:
-		a->of_sim = c == OPTION_SWEEP ? "sweep" : "workers";
-		if (a->sweep.nr)
+		if (a->sweep.nr || a->once)
 			return say_error("--sweep and --workers: give one list of values");
+		a->once = strcmp(optarg, "none") == 0;
+		if (a->once)
+			return 0;
 		a->sweep.repeat = a->again;
 		return c == OPTION_SWEEP ? sim_sweep_parse(&a->sweep, optarg)
 					 : sim_sweep_parse_workers(&a->sweep, optarg);
 	case OPTION_COMPARE:
-		a->of_sim = "compare";
 		a->sweep.repeat = a->again;
 		a->sweep.compare = true;
 		return 0;
@@ -202,13 +218,11 @@ static int sim_take(struct arguments *a, int c)
 			return value_bad("timeline", optarg, "a time such as 10ms or 100us");
 		return 0;
 	case OPTION_LINK_RATE:
-		a->of_sim = "link-rate";
 		if (faults_parse_rate(optarg, &a->links.rate) || !a->links.rate)
 			return value_bad("link-rate", optarg,
 					 "bits a second such as 100G or 25Gbit");
 		return 0;
 	default: // OPTION_LINK_DELAY
-		a->of_sim = "link-delay";
 		if (faults_parse_time(optarg, &a->links.delay_ns))
 			return value_bad("link-delay", optarg, "a time such as 1us or 500ns");
 		return 0;
@@ -217,7 +231,6 @@ static int sim_take(struct arguments *a, int c)
 
 static int fabric_take(struct arguments *a)
 {
-	a->of_run = "fabric";
 	a->inproc = strcmp(optarg, "inproc") == 0;
 	if (!a->inproc && strcmp(optarg, "netns") != 0)
 		return value_bad("fabric", optarg, "netns or inproc");
@@ -338,13 +351,60 @@ static int arguments_parse(struct arguments *a, int argc, char **argv)
 		.report = { .argc = argc < ARGUMENTS_KEPT ? argc : ARGUMENTS_KEPT, .argv = words },
 	};
 	arguments_keep(a, argc, argv);
-	for (int c; (c = getopt_long(argc, argv, "vhVo:", options, NULL)) != -1;)
+	for (int c; (c = getopt_long(argc, argv, "vhVo:", options, NULL)) != -1;) {
 		if (argument_take(a, c))
 			return -1;
+		for (int i = 0; i < OPTIONS; i++)
+			a->given[i] |= options[i].name && options[i].val == c;
+	}
 	a->report.interval_ns = a->timeline_ns;
-	if (a->timeline_ns && !a->report.dir)
-		a->of_sim = "timeline";
 	return 0;
+}
+
+static bool is_given(const struct arguments *a, int option)
+{
+	for (int i = 0; i < OPTIONS; i++)
+		if (options[i].val == option)
+			return a->given[i];
+	return false;
+}
+
+// Two that say the same, of which one would be without effect.
+static int options_meet(const struct arguments *a)
+{
+	static const struct {
+		enum sim_sweep_key key;
+		int option;
+	} swept[] = { { SIM_SWEEP_RATE, OPTION_LINK_RATE },
+		      { SIM_SWEEP_DELAY, OPTION_LINK_DELAY },
+		      { SIM_SWEEP_LOSS, OPTION_LOSS } };
+
+	if (a->seeds.repeat && a->seed_given)
+		return say_error("--seed and --seeds: give one of them");
+	for (size_t i = 0; i < sizeof(swept) / sizeof(swept[0]); i++)
+		if (a->sweep.nr && a->sweep.key == swept[i].key && is_given(a, swept[i].option))
+			return say_error("--sweep sets what another option sets, too, the %s: give "
+					 "one of them",
+					 swept[i].key == SIM_SWEEP_RATE	   ? "rate of links"
+					 : swept[i].key == SIM_SWEEP_DELAY ? "delay of links"
+									   : "--loss");
+	return a->once && a->sweep.compare
+		       ? say_error("--sweep none and --compare: give one of them")
+		       : 0;
+}
+
+// Nothing is accepted that then would do nothing.
+static int options_check(const struct arguments *a, enum verb verb)
+{
+	for (int i = 0; i < OPTIONS; i++)
+		if (a->given[i] && verb_option_check(verb, options[i].name))
+			return -1;
+	if (is_given(a, OPTION_PCAP_FORMAT) && !a->record.dir)
+		return say_error("--pcap-format is of captures: add --pcap DIR or --record DIR");
+	if (a->timeline_ns && verb != VERB_SIM && !a->report.dir)
+		return say_error("--timeline of tally-fabric run is the interval of its page: add "
+				 "--report DIR");
+	return options_meet(a);
 }
 
 // The command line overrides every link of the file.
@@ -489,11 +549,53 @@ static int local_run(struct topology *t, struct arguments *a, const struct sim_o
 {
 	int code;
 
-	if (record_open(&a->record, t, a->argc, a->argv) || record_output(&a->record))
+	if (record_open(&a->record, t, a->argc, a->argv) || result_output(&a->record))
 		return EXIT_USAGE;
 	code = sim ? sim_main(t, o) : threads_main(t, o->timeout_s, &a->record, &a->report);
 	record_close(&a->record, code);
 	return code;
+}
+
+// What the file asks for, if no option asks for something else.
+static int sweep_of_file(const struct topology *t, struct arguments *a)
+{
+	const struct topology_list *workers = &t->sim.workers;
+	char text[TOPOLOGY_SIM_WORKERS * 5 + 1];
+	size_t len = 0;
+	uint64_t nr = 0;
+
+	if (a->once || a->seeds.repeat || a->sweep.repeat || a->timeline_ns || a->record.dir ||
+	    a->report.dir || (!workers->nr && !t->sim.compare))
+		return 0;
+	a->sweep.repeat = a->again;
+	a->sweep.compare = t->sim.compare;
+	for (unsigned int i = 0; i < workers->nr; i++) {
+		(void)topology_number_parse(workers->item[i], 2, TOPOLOGY_RANKS_MAX, &nr);
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%u", i ? "," : "",
+					(unsigned int)nr);
+	}
+	say_line("the file asks for this table; one run and all that it tells: --sweep none");
+	return workers->nr ? sim_sweep_parse_workers(&a->sweep, text) : 0;
+}
+
+// Links that have their own are not changed by these.
+static int link_options_check(const struct topology *t, const struct arguments *a)
+{
+	unsigned int nr_rates = 0, nr_delays = 0;
+
+	for (unsigned int i = 0; i < t->nr_links; i++) {
+		nr_rates += t->link[i].rate_bps != 0;
+		nr_delays += t->link[i].delay_given;
+	}
+	if (is_given(a, OPTION_LINK_RATE) && nr_rates == t->nr_links)
+		return say_error("--link-rate: all links of %s have a rate of their own: use "
+				 "--sweep rate=RATE",
+				 t->path);
+	if (is_given(a, OPTION_LINK_DELAY) && nr_delays == t->nr_links)
+		return say_error("--link-delay: all links of %s have a delay of their own: use "
+				 "--sweep delay=TIME",
+				 t->path);
+	return 0;
 }
 
 static int local_main(struct topology *t, struct arguments *a, bool sim)
@@ -505,8 +607,11 @@ static int local_main(struct topology *t, struct arguments *a, bool sim)
 		.timeline_ns = a->timeline_ns,
 		.record = &a->record,
 	};
-	const bool many = a->seeds.repeat || a->sweep.repeat;
+	bool many;
 
+	if (sim && (link_options_check(t, a) || sweep_of_file(t, a)))
+		return EXIT_USAGE;
+	many = a->seeds.repeat || a->sweep.repeat;
 	topology_override(t, a);
 	if (topology_check_local(t, sim ? 0 : THREADS_RANKS_MAX, stderr) ||
 	    local_check(t, sim ? "tally-fabric sim" : "--fabric inproc"))
@@ -531,65 +636,56 @@ static int local_main(struct topology *t, struct arguments *a, bool sim)
 	return local_run(t, a, &o, sim);
 }
 
-static int command_main(int argc, char **argv, struct arguments *a)
+static int topology_main(struct arguments *a, enum verb verb, char **words)
 {
-	const char *command = argv[0];
-	bool shell = strcmp(command, "shell") == 0, run = strcmp(command, "run") == 0;
-	struct topology *t;
+	struct topology *t = topology_load(words[0], stderr);
 	int rc;
 
-	if (strcmp(command, "enter") == 0 && argc > 1 && !a->keep)
-		return enter_main(argv[1], argc > 2 ? argv + 2 : own_shell());
-	if (strcmp(command, "enter") == 0) {
-		say_error("expected a HOST after enter, and not --keep (see --help)");
-		return EXIT_USAGE;
-	}
-	if (!shell && !run && strcmp(command, "sim") != 0 && strcmp(command, "check") != 0 &&
-	    strcmp(command, "draw") != 0) {
-		say_error("expected run, sim, check, draw, shell or enter, not '%s' (see --help)",
-			  command);
-		return EXIT_USAGE;
-	}
-	if ((a->of_sim && strcmp(command, "sim") != 0) ||
-	    (a->of_run && strcmp(command, "run") != 0)) {
-		say_error("--%s is an option of tally-fabric %s, not of %s",
-			  a->of_sim && strcmp(command, "sim") != 0 ? a->of_sim : a->of_run,
-			  a->of_sim && strcmp(command, "sim") != 0 ? "sim" : "run", command);
-		return EXIT_USAGE;
-	}
-	if (a->report.dir && strcmp(command, "run") != 0 && strcmp(command, "sim") != 0) {
-		say_error("--report is an option of tally-fabric run and sim, not of %s", command);
-		return EXIT_USAGE;
-	}
-	if (a->keep && ((!run && !shell) || a->inproc)) {
-		say_error("--keep is an option of tally-fabric run and shell, with a network of "
-			  "namespaces");
-		return EXIT_USAGE;
-	}
-	if (argc < 2 + shell || (!shell && argc > 2)) {
-		say_error("expected %s after %s (see --help)",
-			  shell ? "a FILE and a HOST" : "one FILE", command);
-		return EXIT_USAGE;
-	}
-	t = topology_load(argv[1], stderr);
 	if (!t)
 		return EXIT_USAGE;
-	if (strcmp(command, "check") == 0)
+	if (verb == VERB_CHECK)
 		rc = check_main(t);
-	else if (strcmp(command, "draw") == 0)
+	else if (verb == VERB_DRAW)
 		rc = draw_main(t, a);
-	else if (strcmp(command, "sim") == 0 || a->inproc)
-		rc = local_main(t, a, strcmp(command, "sim") == 0);
+	else if (verb == VERB_SIM || verb == VERB_INPROC)
+		rc = local_main(t, a, verb == VERB_SIM);
 	else
-		rc = fabric_main(t, a, shell ? argv + 2 : NULL);
+		rc = fabric_main(t, a, verb == VERB_SHELL ? words + 1 : NULL);
 	report_free(&a->report);
 	topology_free(t);
 	return rc;
 }
 
+static int command_main(int argc, char **argv, struct arguments *a)
+{
+	enum verb verb = (enum verb)verb_find(argv[0]);
+	bool shell = verb == VERB_SHELL;
+
+	if (!verb) {
+		say_error("expected run, sim, check, draw, shell or enter, not '%s' (see --help)",
+			  argv[0]);
+		return EXIT_USAGE;
+	}
+	if (verb == VERB_RUN && a->inproc)
+		verb = VERB_INPROC;
+	if (options_check(a, verb))
+		return EXIT_USAGE;
+	if (verb == VERB_ENTER && argc > 1)
+		return enter_main(argv[1], argc > 2 ? argv + 2 : own_shell());
+	if (argc < 2 + shell || (!shell && argc > 2)) {
+		say_error("expected %s after %s (see --help)",
+			  shell		       ? "a FILE and a HOST"
+			  : verb == VERB_ENTER ? "a HOST"
+					       : "one FILE",
+			  argv[0]);
+		return EXIT_USAGE;
+	}
+	return topology_main(a, verb, argv + 1);
+}
+
 int main(int argc, char **argv)
 {
-	struct arguments a;
+	static struct arguments a; // a stack may be small
 	int code;
 
 	outfile_keep_standard();

@@ -22,6 +22,7 @@
 enum {
 	THREADS_FROM = 49152, /* the first UDP port of ranks */
 	THREADS_BOOT_NS = 2500000,
+	THREADS_STACK = 1 << 20,     /* touched as far as it is used */
 	THREADS_SLICE_NS = 20000000, /* of waiting for a job's start */
 	EXIT_TIMEOUT = 124,
 };
@@ -274,19 +275,35 @@ static void *rank_thread(void *context)
 	return NULL;
 }
 
+/* Whatever `ulimit -s` says. */
+static int thread_start(pthread_t *thread, void *(*run)(void *), void *context)
+{
+	pthread_attr_t attr;
+	int rc;
+
+	if (pthread_attr_init(&attr))
+		return -1;
+	rc = pthread_attr_setstacksize(&attr, THREADS_STACK) ||
+			     pthread_create(thread, &attr, run, context)
+		     ? -1
+		     : 0;
+	(void)pthread_attr_destroy(&attr);
+	return rc;
+}
+
 static int threads_start(struct threads *th)
 {
 	for (unsigned int i = 0; i < th->local.nr_switches; i++) {
 		struct threads_switch *sw = &th->switches[i];
 
-		if (pthread_create(&sw->thread, NULL, switch_thread, sw))
+		if (thread_start(&sw->thread, switch_thread, sw))
 			return say_error("no thread for a switch: %s", say_errno(EAGAIN));
 		sw->started = true;
 	}
 	for (unsigned int i = 0; i < th->nr_ranks; i++) {
 		struct threads_rank *rank = &th->ranks[i];
 
-		if (pthread_create(&rank->thread, NULL, rank_thread, rank))
+		if (thread_start(&rank->thread, rank_thread, rank))
 			return say_error("no thread for a rank: %s", say_errno(EAGAIN));
 		rank->started = true;
 	}
@@ -520,15 +537,13 @@ static void on_signal(int sig)
 }
 
 /* Its ranks cannot be ended one by one, but what the switches captured is whole. */
-static void threads_abandon(struct threads *th, double timeout_s, const struct record *record)
+static void threads_abandon(struct threads *th, const struct record *record, int code)
 {
-	say_error("%u of %u ranks still run after %.0f s (--timeout) and are ended",
-		  th->nr_ranks - th->nr_ended, th->nr_ranks, timeout_s);
 	switches_stop(th);
 	local_captures_close(&th->local);
 	fflush(stdout);
-	record_close(record, EXIT_TIMEOUT);
-	_exit(EXIT_TIMEOUT);
+	record_close(record, code);
+	_exit(code);
 }
 
 int threads_main(const struct topology *t, double timeout_s, const struct record *record,
@@ -546,13 +561,13 @@ int threads_main(const struct topology *t, double timeout_s, const struct record
 	program_limits_raise();
 	sigaction(SIGINT, &action, NULL);
 	if (threads_open(&th, t, record) == 0) {
-		if (threads_start(&th)) {
-			/* Those that did start wait for the others for ever. */
-			fflush(stdout);
-			_exit(code);
+		if (threads_start(&th)) // those that did start wait for the others for ever
+			threads_abandon(&th, record, code);
+		if (!threads_wait(&th, timeout_s)) {
+			say_error("%u of %u ranks still run after %.0f s (--timeout) and are ended",
+				  th.nr_ranks - th.nr_ended, th.nr_ranks, timeout_s);
+			threads_abandon(&th, record, EXIT_TIMEOUT);
 		}
-		if (!threads_wait(&th, timeout_s))
-			threads_abandon(&th, timeout_s, record);
 		ranks_await(&th);
 		switches_stop(&th);
 		code = page_write(&th, threads_print(&th));

@@ -23,6 +23,7 @@ static const struct reader_key top_keys[] = {
 	{ "links", NULL, 0, true }, // when all hosts and switches are known
 	{ "jobs", NULL, 0, false },
 	{ "seed", read_seed, 0, false },
+	{ "sim", reader_read_sim, offsetof(struct topology, sim), false },
 	{ "include", NULL, 0, false },	// done before
 	{ "defaults", NULL, 0, false }, // likewise
 	{ NULL, NULL, 0, false },

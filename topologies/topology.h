@@ -26,6 +26,9 @@ enum {
 	TOPOLOGY_SIZES_MAX = 64,
 	TOPOLOGY_DTYPES_MAX = 4, /* of one run of tally-perf */
 	TOPOLOGY_ENV_MAX = 32,
+	TOPOLOGY_ENV_BYTES = 65536,  /* names and values of all variables of a job */
+	TOPOLOGY_COMMAND_MAX = 8191, /* bytes */
+	TOPOLOGY_SIM_WORKERS = 64,
 	TOPOLOGY_FILE_MAX = 1 << 20,
 	TOPOLOGY_FILES_MAX = 64, /* the first, all that are included, and lists of tensors */
 	TOPOLOGY_NO_NODE = TOPOLOGY_NODES_MAX,
@@ -139,6 +142,13 @@ struct topology_job {
 	unsigned int nr_env;
 };
 
+/* What `tally-fabric sim` makes of the file, if no option says otherwise: a table. */
+struct topology_sim {
+	struct topology_list workers; /* a line each */
+	struct topology_place place;  /* of these */
+	bool compare;		      /* also a ring and a parameter server */
+};
+
 struct topology_file {
 	char *path, *text;
 	size_t size;
@@ -160,6 +170,7 @@ struct topology {
 	unsigned int nr_nodes, nr_links, nr_jobs;
 	bool seed_given;
 	uint64_t seed;
+	struct topology_sim sim;
 	struct topology_node *node;
 	struct topology_link *link;
 	struct topology_job *job;

@@ -138,7 +138,7 @@ static void node_address_choose(struct addresses *a, struct topology_node *n, ui
 static void addresses_choose(struct reader *r)
 {
 	struct topology *t = r->topology;
-	struct addresses a;
+	static struct addresses a; // a stack may be small
 	uint32_t nr_hosts = 0;
 
 	addresses_init(&a, t);
@@ -227,6 +227,7 @@ void reader_complete(struct reader *r)
 	if (r->nr_errors == 0)
 		addresses_choose(r);
 	outside_check(r);
+	reader_check_sim(r);
 	if (r->nr_errors == 0 && r->topology->nr_jobs)
 		runnable_check(r);
 }

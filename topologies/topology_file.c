@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "topologies/say.h"
 #include "topologies/topology.h"
 #include "topologies/topology_reader.h"
 
@@ -157,6 +158,10 @@ static void file_include(struct reader *r, struct includes *in, const yaml_node_
 	by->include[by->nr_includes++] = (unsigned char)((known ? known : f) - t->file);
 	if (rc == -EINVAL)
 		reader_error_node(r, n, "expected a file, not '%s', which is none", name);
+	else if (rc == -EFBIG)
+		reader_error_node(r, n,
+				  "expected a file of at most 1 MiB, not '%s', which is larger",
+				  name);
 	else if (rc)
 		reader_error_node(r, n, "expected a file that can be read, not '%s': %s", name,
 				  strerror(-rc));
@@ -255,7 +260,11 @@ int reader_read_files(struct reader *r, const char *path)
 	t->path = f->path;
 	rc = f->path ? file_read(f, false) : -ENOMEM;
 	if (rc) {
-		fprintf(r->errors, "%s: error: %s\n", path, strerror(-rc));
+		fprintf(r->errors, "%s: error: %s\n", path,
+			rc == -EFBIG	? "expected a file of at most 1 MiB, not a larger one: use "
+					  "ranges of names, or include files"
+			: rc == -EMFILE ? say_errno(EMFILE)
+					: strerror(-rc));
 		file_drop(f);
 		r->nr_errors++;
 		return 0;

@@ -81,6 +81,7 @@ static bool env_key_is_good(const char *s)
 static void read_env(struct reader *r, yaml_node_t *n, void *to)
 {
 	struct topology_job *j = to;
+	size_t bytes = 0;
 
 	if (n->type != YAML_MAPPING_NODE) {
 		reader_expected(r, n,
@@ -98,6 +99,13 @@ static void read_env(struct reader *r, yaml_node_t *n, void *to)
 		} else if (j->nr_env == TOPOLOGY_ENV_MAX) {
 			reader_error_node(r, k, "expected at most %d variables, not more",
 					  TOPOLOGY_ENV_MAX);
+			return;
+		} else if ((bytes += strlen(reader_text(k)) + strlen(reader_text(v)) + 2) >
+			   TOPOLOGY_ENV_BYTES) {
+			reader_error_node(r, v,
+					  "expected at most %d bytes of names and values of all "
+					  "variables of a job, not %zu up to here",
+					  TOPOLOGY_ENV_BYTES, bytes);
 			return;
 		} else if (!reader_key_repeats(r, n, p)) {
 			j->env[j->nr_env++] =
@@ -117,7 +125,7 @@ static void read_stop(struct reader *r, yaml_node_t *n, void *to)
 static const struct reader_key job_keys[] = {
 	{ "name", read_job_name, 0, true }, // these two see the whole job
 	{ "ranks", read_ranks, 0, true },
-	{ "run", reader_read_text, offsetof(struct topology_job, run), false },
+	{ "run", reader_read_command, offsetof(struct topology_job, run), false },
 	{ "workload", reader_read_workload, offsetof(struct topology_job, workload), false },
 	{ "env", read_env, 0, false },
 	{ "start", reader_read_time, offsetof(struct topology_job, start_ns), false },
@@ -126,7 +134,7 @@ static const struct reader_key job_keys[] = {
 };
 
 static const struct reader_key job_defaults[] = {
-	{ "run", reader_read_text, offsetof(struct topology_job, run), false },
+	{ "run", reader_read_command, offsetof(struct topology_job, run), false },
 	{ "workload", reader_read_workload, offsetof(struct topology_job, workload), false },
 	{ "env", read_env, 0, false },
 	{ "start", reader_read_time, offsetof(struct topology_job, start_ns), false },

@@ -71,10 +71,19 @@ static void read_cores(struct reader *r, yaml_node_t *n, void *to)
 			  "hosts over more switches");
 }
 
+static void read_commands(struct reader *r, yaml_node_t *n, void *to)
+{
+	const char *command;
+
+	reader_read_list(r, n, to);
+	for (unsigned int i = 0; i < ((struct topology_list *)to)->nr; i++)
+		reader_read_command(r, reader_list_item(r, n, i), &command);
+}
+
 static const struct reader_key host_keys[] = {
 	{ "ip", read_ip, 0, false }, // fills several fields, so it gets the whole node
 	{ "mac", reader_read_mac, offsetof(struct topology_node, mac), false },
-	{ "commands", reader_read_list, offsetof(struct topology_node, commands), false },
+	{ "commands", read_commands, offsetof(struct topology_node, commands), false },
 	{ NULL, NULL, 0, false },
 };
 
@@ -96,7 +105,7 @@ static const struct reader_key switch_keys[] = {
 
 // What is one's own, such as an address, is left out.
 static const struct reader_key host_defaults[] = {
-	{ "commands", reader_read_list, offsetof(struct topology_node, commands), false },
+	{ "commands", read_commands, offsetof(struct topology_node, commands), false },
 	{ NULL, NULL, 0, false },
 };
 

@@ -240,6 +240,17 @@ void reader_read_text(struct reader *r, yaml_node_t *n, void *to)
 		*(const char **)to = s;
 }
 
+void reader_read_command(struct reader *r, yaml_node_t *n, void *to)
+{
+	const char *s = reader_text(n);
+
+	if (s && strlen(s) > TOPOLOGY_COMMAND_MAX)
+		reader_error_node(r, n, "expected a command of at most %d bytes, not of %zu",
+				  TOPOLOGY_COMMAND_MAX, strlen(s));
+	else
+		reader_read_text(r, n, to);
+}
+
 void reader_read_list(struct reader *r, yaml_node_t *n, void *to)
 {
 	struct topology_list *l = to;

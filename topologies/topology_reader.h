@@ -108,7 +108,9 @@ struct reader_whole {
 };
 
 /* Callbacks of struct reader_key; `to` is what the name says. */
-void reader_read_text(struct reader *r, yaml_node_t *n, void *to);  /* const char * */
+void reader_read_text(struct reader *r, yaml_node_t *n, void *to); /* const char * */
+/* The same, of a length that can be run. */
+void reader_read_command(struct reader *r, yaml_node_t *n, void *to);
 void reader_read_list(struct reader *r, yaml_node_t *n, void *to);  /* struct topology_list */
 void reader_read_time(struct reader *r, yaml_node_t *n, void *to);  /* uint64_t, ns */
 void reader_read_size(struct reader *r, yaml_node_t *n, void *to);  /* uint64_t, bytes */
@@ -158,6 +160,9 @@ void reader_read_link(struct reader *r, yaml_node_t *n);
 void reader_check_link_defaults(struct reader *r, yaml_node_t *n, void *unused);
 /* topology_job.c: one item of `jobs:`. */
 void reader_read_job(struct reader *r, yaml_node_t *n);
+/* topology_sim.c: of struct topology_sim, and whether there are so many workers. */
+void reader_read_sim(struct reader *r, yaml_node_t *n, void *to);
+void reader_check_sim(struct reader *r);
 void reader_check_job_defaults(struct reader *r, yaml_node_t *n, void *unused);
 /* topology_workload.c: of a job; and whether that fits the job's ranks. */
 void reader_read_workload(struct reader *r, yaml_node_t *n,

@@ -340,7 +340,7 @@ void reader_tree(struct reader *r)
 void reader_tree_jobs(struct reader *r)
 {
 	const struct topology *t = r->topology;
-	struct tree_job tree;
+	static struct tree_job tree; // a stack may be small
 
 	for (unsigned int i = 0; i < t->nr_jobs; i++) {
 		tree.job = &t->job[i];
@@ -352,19 +352,29 @@ void reader_tree_jobs(struct reader *r)
 	}
 }
 
+static bool node_is_below(const struct topology *t, unsigned int node, unsigned int sw)
+{
+	while (node != TOPOLOGY_NO_NODE && node != sw)
+		node = t->node[node].parent;
+	return node == sw;
+}
+
 struct topology_ranges topology_ranges(const struct topology *t, const struct topology_job *j,
 				       unsigned int rank)
 {
 	struct topology_ranges ranges = { "" };
 	unsigned int sw = t->node[j->rank_node[rank]].parent;
-	struct tree_job tree = { .job = j };
 	size_t len = 0;
 
-	ranks_count(t, &tree);
 	for (; t->node[sw].parent != TOPOLOGY_NO_NODE && len < sizeof(ranges.text);
-	     sw = t->node[sw].parent)
+	     sw = t->node[sw].parent) {
+		struct tree_ranks below = { .nr = 0 };
+
+		for (unsigned int k = 0; k < j->ranks.nr; k++)
+			if (node_is_below(t, j->rank_node[k], sw))
+				rank_count(&below, k);
 		len += (size_t)snprintf(ranges.text + len, sizeof(ranges.text) - len, "%s%u-%u",
-					len ? "," : "", tree.below[sw].first,
-					tree.below[sw].first + tree.below[sw].nr - 1);
+					len ? "," : "", below.first, below.first + below.nr - 1);
+	}
 	return ranges;
 }

@@ -38,5 +38,7 @@ void outfile_keep_standard(void)
 
 const char *outfile_error(int why)
 {
+	if (why == EMFILE)
+		return "too many open files: raise the limit, as by `ulimit -n 4096`";
 	return why == ENXIO ? "a pipe that nobody reads" : strerror(why);
 }

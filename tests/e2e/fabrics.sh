@@ -154,8 +154,9 @@ case_workers()
 			ring = $7; server = $10 }
 		END { exit !(n == 3 && !bad && ring < speed / 2 && server < speed / 30) }' "$dir/scale.out" ||
 		fail "$(tr '\n' ';' <"$dir/scale.out")"
-	spawn lossy "$fabric" sim "$file" --compare --loss 1%
+	spawn lossy "$fabric" sim "$file" --loss 1%
 	ends lossy 2
+	printed lossy.err '^tally-fabric: the file asks for this table; one run and all that it tells: --sweep none$'
 	printed lossy.err 'scale-1024.yaml:[0-9]+: a ring and a parameter server are simulated without loss'
 }
 
@@ -255,6 +256,82 @@ case_ends()
 	printed virtual.err '^tally-fabric: 2 of 2 ranks still run after 1 s of virtual time \(--timeout\)$'
 }
 
+# What is known when a signal ends a recorded run is kept, under a name that says so.
+case_signalled()
+{
+	local name
+
+	sed 's/iterations: 5/iterations: 100000/' "$top/topologies/one-switch-2.yaml" >"$dir/long.yaml"
+	spawn sim "$fabric" sim "$dir/long.yaml" --record "$dir/sim.rec"
+	spawn threads "$fabric" run --fabric inproc "$dir/long.yaml" --record "$dir/threads.rec"
+	says sim '^# tally-perf '
+	says threads '^# tally-perf '
+	signal TERM sim
+	signal HUP threads
+	ends sim 143
+	ends threads 129
+	for name in sim threads; do
+		[ ! -e "$dir/$name.rec/result.txt" ] || fail "$name: result.txt is taken for whole"
+		printed "$name.rec/result.txt.partial" '^# tally-perf '
+		printed "$name.rec/result.txt.partial" '^interrupted by SIG(TERM|HUP)$'
+		printed "$name.err" ': interrupted by SIG(TERM|HUP): what was known until then is in .*/result.txt.partial$'
+	done
+}
+
+# What a run is told and would not do, or twice; the last seeds that there are.
+case_options()
+{
+	local file=$top/topologies/one-switch-2.yaml words nr=0
+
+	while read -r words; do
+		nr=$((nr + 1))
+		# shellcheck disable=SC2086
+		spawn "$nr" "$fabric" ${words% : *} "$file"
+		ends "$nr" 2
+		printed "$nr.err" "^tally-fabric: ${words#* : }"
+	done <<-'END'
+		check --record x : --record is an option of tally-fabric run, sim and shell, not of check
+		draw --pcap x : --pcap is an option of tally-fabric run, sim and shell, not of draw
+		run -o x : --output is an option of tally-fabric draw, not of run
+		sim --driver udp : --driver is an option of tally-fabric run and shell, not of sim
+		run --fabric inproc --driver udp : --driver is .*, not of run --fabric inproc
+		run --pcap-format pcap : --pcap-format is of captures: add --pcap DIR or --record DIR$
+		sim --seed 1 --seeds 1..2 : --seed and --seeds: give one of them$
+		sim --sweep loss=1% --loss 1% : --sweep sets what another option sets, too
+	END
+	spawn rate "$fabric" sim --link-rate 10G "$top/topologies/scale-1024.yaml"
+	ends rate 2
+	printed rate.err '^tally-fabric: --link-rate: all links of .* have a rate of their own: use --sweep rate=RATE$'
+	spawn last "$fabric" sim --seeds 18446744073709551614..18446744073709551615 "$file"
+	ends last 0
+	printed last.out '^2 of 2 seeds run, 0 failed$'
+	spawn around "$fabric" sim --seeds 18446744073709551615..0 "$file"
+	ends around 2
+}
+
+# Neither a small stack nor few files are a reason to die without a word.
+case_small_limits()
+{
+	local file=$top/topologies/two-level-2x2.yaml words nr=0
+
+	while read -r words; do
+		nr=$((nr + 1))
+		spawn "stack$nr" bash -c "ulimit -s 64; exec '$fabric' $words"
+		ends "stack$nr" 0
+	done <<-END
+		check $top/topologies/scale-1024.yaml
+		draw $top/topologies/scale-1024.yaml
+		sim $file --report $dir/page
+		run --fabric inproc $file
+		$(! fabric_possible || echo "run $file")
+	END
+	spawn files bash -c "ulimit -n 12; exec '$fabric' sim '$file' --record '$dir/few'"
+	ends files 1
+	printed files.err 'too many open files: raise the limit, as by .ulimit -n 4096.$'
+	printed files.err 'exit code 1; no switch served, so that there is nothing to replay in .*/few$'
+	grep -rq '^never served: ' "$dir/few" || fail "no switch.txt tells that its switch never served"
+}
+
 case_interrupted()
 {
 	local sizes
@@ -275,5 +352,5 @@ case_interrupted()
 	! grep -q '^ *61440 ' "$dir/threads.out" "$dir/sim.out" || fail "they went on to the last row"
 }
 
-run_cases 2 one-switch tree lossy two-jobs training repeats seeds links workers sweep times stop refused ends interrupted
+run_cases 2 one-switch tree lossy two-jobs training repeats seeds links workers sweep times stop refused ends signalled options small_limits interrupted
 exit "$not_ok"

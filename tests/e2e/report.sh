@@ -85,10 +85,16 @@ case_refused()
 	printed many.err '^tally-fabric: --pcap, --record and --report are of one run: give none of --seeds, --sweep, --workers, --compare$'
 	spawn draw "$fabric" draw "$file" --report "$dir/many"
 	ends draw 2
-	printed draw.err '^tally-fabric: --report is an option of tally-fabric run and sim, not of draw$'
+	printed draw.err '^tally-fabric: --report is an option of tally-fabric run and sim, not of draw '
 	spawn run "$fabric" run "$file" --timeline 10ms
 	ends run 2
-	printed run.err '^tally-fabric: --timeline is an option of tally-fabric sim, not of run$'
+	printed run.err '^tally-fabric: --timeline of tally-fabric run is the interval of its page: add --report DIR$'
+	# One of an earlier run is not taken for that of a run whose time is up.
+	mkdir "$dir/stale.page" && : >"$dir/stale.page/report.html"
+	sed 's/iterations: 5/iterations: 100000/' "$file" >"$dir/long.yaml"
+	spawn stale "$fabric" sim "$dir/long.yaml" --timeout 1 --report "$dir/stale.page"
+	ends stale 124
+	[ -z "$(ls -A "$dir/stale.page")" ] || fail "leaves an earlier page"
 	# As of a full disk.
 	spawn full sh -c "ulimit -f 8; exec '$fabric' sim '$file' --report '$dir/full.page' >/dev/null"
 	ends full 1

@@ -237,6 +237,7 @@ void node_begin(struct node *node, const struct node_plan *plan)
 	}
 	node->lcore.journal = journal_open(node->dir, &err);
 	check(node->lcore.journal != NULL, node->dir);
+	node->lcore.served = true;
 	journal_setup(node->lcore.journal, &node->lcore, &node->params,
 		      plan->ng ? ".pcapng" : ".pcap");
 	stage.now_ns += BOOT_NS;

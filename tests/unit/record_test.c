@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "switch/journal.h"
 #include "tests/unit/capture.h"
 #include "topologies/record.h"
 
@@ -137,12 +138,11 @@ static void links__names(void **state)
 	assert_non_null(strstr(path, "/rec/s1.3"));
 }
 
-static void log__lines_and_result(void **state)
+static void log__lines(void **state)
 {
 	char a[] = "x";
 	char *const argv[] = { a };
 	struct capture capture;
-	FILE *result;
 	char *said;
 
 	(void)state;
@@ -150,52 +150,17 @@ static void log__lines_and_result(void **state)
 	record_log(&rec, "s1", "one");
 	record_log(&rec, "s1", "two");
 	assert_string_equal(file_read("logs/s1.log"), "one\ntwo\n");
-	result = record_result(&rec);
-	assert_non_null(result);
-	fputs("a table\n", result);
-	fclose(result);
 	capture_begin(&capture, 2);
 	record_close(&rec, 7);
 	said = capture_end(&capture);
-	assert_string_equal(file_read("result.txt"), "a table\nexit code 7\n");
-	assert_non_null(strstr(said, "\ntally-replay /tmp/tally-record."));
+	assert_string_equal(file_read("result.txt"), "exit code 7\n");
+	assert_non_null(strstr(said,
+			       "exit code 7; no switch served, so that there is nothing to replay "
+			       "in /tmp/tally-record."));
 	free(said);
 }
 
-static void output__goes_into_the_record(void **state)
-{
-	char a[] = "x";
-	char *const argv[] = { a };
-	FILE *const out_before = stdout, *const err_before = stderr;
-	struct capture out, err;
-	char *printed, *said;
-	int rc;
-
-	(void)state;
-	assert_int_equal(open_with(argv, 1), 0);
-	capture_begin(&out, 1);
-	capture_begin(&err, 2);
-	rc = record_output(&rec);
-	printf("a row\n");
-	fprintf(stderr, "a warning\n");
-	record_close(&rec, 3);
-	fclose(stdout);
-	fclose(stderr);
-	stdout = out_before;
-	stderr = err_before;
-	fflush(stdout);
-	said = capture_end(&err);
-	printed = capture_end(&out);
-	assert_int_equal(rc, 0);
-	assert_string_equal(printed, "a row\n");
-	assert_memory_equal(said, "a warning\n", 10);
-	assert_string_equal(file_read("result.txt"), "a row\nexit code 3\n");
-	assert_string_equal(file_read("logs/tally-fabric.log"), "a warning\n");
-	free(printed);
-	free(said);
-}
-
-static void empty_file_write(const char *name)
+static void file_write(const char *name, const char *text)
 {
 	char path[256];
 	FILE *file;
@@ -203,7 +168,38 @@ static void empty_file_write(const char *name)
 	snprintf(path, sizeof(path), "%s/%s", rec_dir, name);
 	file = fopen(path, "we");
 	assert_non_null(file);
+	fputs(text, file);
 	fclose(file);
+}
+
+/* Of one switch that served, or of none. */
+static void close__names_the_command(void **state)
+{
+	static const char *const cases[] = { JOURNAL_TITLE "\n" JOURNAL_UNBEGUN "\n",
+					     JOURNAL_TITLE "\nport 1\n" JOURNAL_UNBEGUN
+							   "\nat 0 end\n",
+					     JOURNAL_TITLE "\nversion 1\n",
+					     JOURNAL_TITLE "\nport 1 framed\n" };
+	char a[] = "x", path[256];
+	char *const argv[] = { a };
+
+	(void)state;
+	assert_int_equal(open_with(argv, 1), 0);
+	snprintf(path, sizeof(path), "%s/s1", rec_dir);
+	assert_int_equal(mkdir(path, 0777), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct capture capture;
+		bool named;
+		char *said;
+
+		file_write("s1/switch.txt", cases[i]);
+		capture_begin(&capture, 2);
+		record_close(&rec, 0);
+		said = capture_end(&capture);
+		named = strstr(said, "\ntally-replay /tmp/tally-record.") != NULL;
+		free(said);
+		assert_int_equal(named, i == 3);
+	}
 }
 
 static void close__says_what_is_not_whole(void **state)
@@ -218,8 +214,8 @@ static void close__says_what_is_not_whole(void **state)
 	assert_int_equal(open_with(argv, 1), 0);
 	snprintf(path, sizeof(path), "%s/s1", rec_dir);
 	assert_int_equal(mkdir(path, 0777), 0);
-	empty_file_write("s1/port1_in.pcap");
-	empty_file_write("s1/port2_in.pcap.partial");
+	file_write("s1/port1_in.pcap", "");
+	file_write("s1/port2_in.pcap.partial", "");
 	capture_begin(&capture, 2);
 	record_close(&rec, 0);
 	said = capture_end(&capture);
@@ -238,7 +234,6 @@ static void open__captures_only(void **state)
 	rec.whole = false;
 	assert_int_equal(open_with(argv, 1), 0);
 	record_log(&rec, "s1", "one");
-	assert_null(record_result(&rec));
 	snprintf(path, sizeof(path), "%s/logs", rec_dir);
 	assert_int_equal(access(path, F_OK), -1);
 	rec.dir = NULL;
@@ -253,8 +248,8 @@ int main(void)
 		TEST(open__writes_what_is_known),
 		TEST(open__refuses_what_is_in_use),
 		TEST(links__names),
-		TEST(log__lines_and_result),
-		TEST(output__goes_into_the_record),
+		TEST(log__lines),
+		TEST(close__names_the_command),
 		TEST(close__says_what_is_not_whole),
 		TEST(open__captures_only),
 	};

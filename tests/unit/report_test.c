@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -234,6 +235,36 @@ static void report_write__whole_or_not_at_all(void **state)
 	topology_free(t);
 }
 
+/* Else it would be taken for the page of a run that came to none. */
+static void report_open__removes_an_earlier_page(void **state)
+{
+	struct topology *t = local_rig_load(local_rig_star);
+	struct report r = { .dir = dir };
+	struct capture err;
+	char path[64], *said;
+	FILE *file;
+	int rc;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/report.html", dir);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fclose(file);
+	assert_int_equal(report_open(&r, t), 0);
+	assert_int_equal(files_count(), 0);
+	assert_int_equal(mkdir(path, 0777), 0);
+	capture_begin(&err, 2);
+	rc = report_open(&r, t);
+	said = capture_end(&err);
+	rmdir(path);
+	assert_int_equal(rc, -1);
+	assert_non_null(strstr(
+		said,
+		"/report.html: the page of an earlier run cannot be removed: Is a directory\n"));
+	free(said);
+	topology_free(t);
+}
+
 static int dir_make(void **state)
 {
 	(void)state;
@@ -253,6 +284,7 @@ int main(void)
 		cmocka_unit_test(report_write__timeline_has_all_packets),
 		cmocka_unit_test(report_write__failed_and_unknown),
 		cmocka_unit_test(report_write__whole_or_not_at_all),
+		cmocka_unit_test(report_open__removes_an_earlier_page),
 	};
 
 	return cmocka_run_group_tests(tests, dir_make, dir_remove);

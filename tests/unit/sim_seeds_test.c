@@ -16,8 +16,21 @@
 
 static void sim_seeds_parse__ranges(void **state)
 {
-	static const char *const bad[] = { "",	   "x",	   "1..",   "..2",   "3..2",	   "1.2",
-					   "1..x", "1...", "1..2x", "-1..2", "0..1000000", "1,2" };
+	static const char *const bad[] = { "",
+					   "x",
+					   "1..",
+					   "..2",
+					   "3..2",
+					   "1.2",
+					   "1..x",
+					   "1...",
+					   "1..2x",
+					   "-1..2",
+					   "0..1000000",
+					   "1,2",
+					   "0..18446744073709551615",
+					   "18446744073709551610..18446744073709551616",
+					   "18446744073709551615..0" };
 	struct sim_seeds seeds;
 
 	(void)state;
@@ -26,6 +39,8 @@ static void sim_seeds_parse__ranges(void **state)
 	assert_int_equal(sim_seeds_parse(&seeds, "3..40"), 0);
 	assert_true(seeds.first == 3 && seeds.last == 40);
 	assert_int_equal(sim_seeds_parse(&seeds, "1..1000000"), 0);
+	assert_int_equal(sim_seeds_parse(&seeds, "18446744073709551610..18446744073709551615"), 0);
+	assert_true(seeds.first == UINT64_MAX - 5 && seeds.last == UINT64_MAX);
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(sim_seeds_parse(&seeds, bad[i]), -1);
 }

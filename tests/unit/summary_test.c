@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -222,6 +223,39 @@ static void summary_print__what_did_not_run_has_no_table(void **state)
 	free(text);
 }
 
+static void result_check(const char *dir, const char *first, const char *last)
+{
+	char path[96], text[4096];
+	FILE *file;
+	size_t len;
+
+	snprintf(path, sizeof(path), "%s/result.txt", dir);
+	file = fopen(path, "re");
+	assert_non_null(file);
+	len = fread(text, 1, sizeof(text) - 1, file);
+	text[len] = 0;
+	fclose(file);
+	assert_non_null(strstr(text, first));
+	assert_string_equal(text + len - strlen(last), last);
+	unlink(path);
+}
+
+static void summary_record__all_that_is_known(void **state)
+{
+	char dir[] = "/tmp/tally-summary.XXXXXX";
+
+	(void)state;
+	run_make();
+	assert_non_null(mkdtemp(dir));
+	options.record = (struct record){ .dir = dir, .whole = true };
+	summary_record(&runner, 3);
+	result_check(dir, "host-number-two", "\n  cpu 0.12 s\nexit code 3\n");
+	runner.nr_ranks = 0;
+	summary_record(&runner, 130);
+	result_check(dir, "no rank was started\n", "exit code 130\n");
+	assert_int_equal(rmdir(dir), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -233,6 +267,7 @@ int main(void)
 		cmocka_unit_test(summary_print__restarts_and_lost_totals),
 		cmocka_unit_test(summary_print__every_switch_counts),
 		cmocka_unit_test(summary_print__what_did_not_run_has_no_table),
+		cmocka_unit_test(summary_record__all_that_is_known),
 	};
 
 	return cmocka_run_group_tests_name("summary", tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <time.h>
 
 #include <cmocka.h>
@@ -115,8 +116,68 @@ static void topology_load__endless_file_is_refused(void **state)
 
 	(void)state;
 	assert_null(topology_rig_load("/dev/zero", &errors));
-	assert_string_equal(errors, "/dev/zero: error: File too large\n");
+	assert_string_equal(
+		errors,
+		"/dev/zero: error: expected a file of at most 1 MiB, not a larger one: use ranges of "
+		"names, or include files\n");
 	free(errors);
+}
+
+static void long_print(FILE *file, const char *before, int nr)
+{
+	fprintf(file, "%s\"%0*d\"\n", before, nr, 7);
+}
+
+/* With this many bytes in each place; a name is one letter. */
+static struct topology *long_load(const int bytes[3], char **errors)
+{
+	char path[] = "/tmp/tally-long.XXXXXX";
+	int fd = mkstemp(path);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+	struct topology *t;
+
+	assert_non_null(file);
+	fputs("hosts:\n  h1:\n    commands:\n      - true\n", file);
+	long_print(file, "      - ", bytes[0]);
+	fputs("switches: [s1]\nlinks: [[h1, s1-p1]]\njobs:\n  - name: j\n    ranks: [h1]\n", file);
+	long_print(file, "    run: ", bytes[1]);
+	fputs("    env:\n", file);
+	long_print(file, "      A: ", 5533);
+	long_print(file, "      B: ", bytes[2]);
+	fclose(file);
+	t = topology_rig_load(path, errors);
+	unlink(path);
+	return t;
+}
+
+static void topology_load__what_no_program_can_be_given(void **state)
+{
+	static const struct {
+		int bytes[3];
+		const char *said;
+	} cases[] = {
+		{ { 8192, 8191, 59997 },
+		  ":5:9: error: expected a command of at most 8191 bytes, not of 8192\n" },
+		{ { 8191, 8192, 59997 },
+		  ":11:10: error: expected a command of at most 8191 bytes, not of 8192\n" },
+		{ { 8191, 8191, 59998 },
+		  ":14:10: error: expected at most 65536 bytes of names and values of all variables of a job, not "
+		  "65537 up to here\n" },
+	};
+	static const int most[3] = { 8191, 8191, 59997 };
+	struct topology *t;
+	char *errors;
+
+	(void)state;
+	t = long_load(most, &errors);
+	assert_string_equal(errors, "");
+	topology_free(t);
+	free(errors);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_null(long_load(cases[i].bytes, &errors));
+		assert_non_null(strstr(errors, cases[i].said));
+		free(errors);
+	}
 }
 
 static void topology_load__nodes_of_full_file(void **state)
@@ -633,6 +694,7 @@ int main(void)
 		cmocka_unit_test(topology_load__at_most_20_errors),
 		cmocka_unit_test(topology_load__no_such_file_and_directory),
 		cmocka_unit_test(topology_load__endless_file_is_refused),
+		cmocka_unit_test(topology_load__what_no_program_can_be_given),
 		cmocka_unit_test(topology_load__nodes_of_full_file),
 		cmocka_unit_test(topology_load__links_of_full_file),
 		cmocka_unit_test(topology_load__jobs_of_full_file),
