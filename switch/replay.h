@@ -78,6 +78,8 @@ int replay_setup_read(struct replay_setup *setup, const char *dir, struct port_e
 void replay_comment(const struct replay_setup *setup, const char *what, char text[REPLAY_TEXT]);
 /* IP or IP:PORT; 0 or -1. */
 int replay_address_parse(const char *text, uint32_t *ip, uint16_t *udp_port);
+/* Hexadecimal. */
+int replay_incarnation_parse(const char *text, uint64_t *inc);
 int replay_mac_parse(const char *text, uint8_t mac[FRAME_MAC]);
 
 /* --- Captures ------------------------------------------------------------------------------------ */

@@ -31,7 +31,12 @@ int report_open(struct report *report, struct topology *t)
 	snprintf(path, sizeof(path), "%s/.", report->dir); // it may be a file
 	if (access(path, W_OK | X_OK))
 		return say_error("--report %s: %s", report->dir, strerror(errno));
-	return 0;
+	snprintf(path, sizeof(path), "%s/report.html", report->dir);
+	return topology_reads(t, path)
+		       ? say_error("--report %s: report.html there is the topology that "
+				   "is read: name another directory",
+				   report->dir)
+		       : 0;
 }
 
 int report_ranks(struct report *report)

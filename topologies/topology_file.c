@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "switch/io/outfile.h"
 #include "topologies/topology.h"
 #include "topologies/topology_reader.h"
 
@@ -99,6 +100,14 @@ static const struct topology_file *file_known(const struct topology *t,
 	for (unsigned int i = 0; i < t->nr_files; i++)
 		if (t->file[i].device == f->device && t->file[i].inode == f->inode)
 			return &t->file[i];
+	return NULL;
+}
+
+const char *topology_reads(const struct topology *t, const char *path)
+{
+	for (unsigned int i = 0; i < t->nr_files; i++)
+		if (outfile_is(path, t->file[i].path))
+			return t->file[i].path;
 	return NULL;
 }
 
