@@ -463,36 +463,6 @@ static int has_switch(const struct dirent *entry)
 	return entry->d_name[0] != '.';
 }
 
-/*
- * Of a directory of switches': a link to a capture whose switch has no directory any more, or one that does not say
- * how it was set up.
- */
-static bool link_is_lost(const char *dir, const char *name)
-{
-	char path[REPLAY_PATH], target[256], *slash;
-	ssize_t len;
-
-	snprintf(path, sizeof(path), "%.3800s/%.255s", dir, name);
-	len = readlink(path, target, sizeof(target) - 1);
-	if (len <= 0)
-		return false;
-	target[len] = '\0';
-	slash = strrchr(target, '/');
-	if (!slash || *target == '/')
-		return false;
-	*slash = '\0';
-	snprintf(path, sizeof(path), "%.3800s/%s", dir, target);
-	if (replay_setup_has(path))
-		return false;
-	*slash = '/';
-	fflush(stdout);
-	fprintf(stderr,
-		"tally-replay: %.300s/%s: leads to %s: there is no %.*s/" JOURNAL_FILE
-		" any more, so that switch cannot be replayed\n",
-		dir, name, target, (int)(slash - target), target);
-	return true;
-}
-
 /* A directory of switches' directories: each by itself, in the order of their names. */
 static int dirs_run(const struct arguments *a, const char *dir)
 {
@@ -503,8 +473,6 @@ static int dirs_run(const struct arguments *a, const char *dir)
 
 	for (int i = 0; i < nr; i++) {
 		snprintf(path, sizeof(path), "%.3800s/%.200s", dir, list[i]->d_name);
-		if (link_is_lost(dir, list[i]->d_name))
-			rc = EXIT_INPUT;
 		if (replay_setup_has(path)) {
 			printf("%sswitch %s:\n", found++ > 0 ? "\n" : "", list[i]->d_name);
 			one = dir_run(a, path);
@@ -514,6 +482,8 @@ static int dirs_run(const struct arguments *a, const char *dir)
 	}
 	if (nr >= 0)
 		free(list);
+	if (replay_record_lost(dir))
+		rc = EXIT_INPUT;
 	if (found)
 		return rc;
 	fprintf(stderr,

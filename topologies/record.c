@@ -115,6 +115,8 @@ static int run_write(const struct record *rec, const struct topology *t, int arg
 	fprintf(file, "\nversion %s\nseed %llu%s\n", TALLY_VERSION_STRING,
 		(unsigned long long)(t->seed_given ? t->seed : 1),
 		t->seed_given ? "" : " (default)");
+	for (unsigned int i = 0; i < t->nr_switches; i++)
+		fprintf(file, "switch %s\n", t->node[t->switches[i]].name);
 	if (uname(&name) == 0)
 		fprintf(file, "machine %s %s %s\n", name.sysname, name.release, name.machine);
 	return file_close(file, "run.txt");

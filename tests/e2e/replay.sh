@@ -283,7 +283,7 @@ case_lost()
 	rm -r "$dir/it's \$a record/s2"
 	spawn lost bash -c "PATH=$build:\$PATH; $(tail -n 1 "$dir/sim.err")"
 	ends lost 2
-	printed lost.err 'h3-s2.in.pcap: leads to s2/port1_in.pcap: there is no s2/switch.txt any more'
+	printed lost.err 'there is no s2/switch.txt, but run.txt names it'
 }
 
 # The command that repeats one of several runs, however it was written.

@@ -232,11 +232,15 @@ ln -s s1/port1_in.pcap "$tmp/record/h1-s1.in.pcap"
 ln -s s2/port1_in.pcap "$tmp/record/h2-s2.in.pcap"
 said "a record" 0 'switch s2:' "$replay" "$tmp/record"
 mv "$tmp/record/s2/switch.txt" "$tmp/moved"
-said "a record without a switch.txt" 2 "h2-s2.in.pcap: leads to s2/port1_in.pcap: there is no s2/switch.txt any more" \
+said "a record without a switch.txt" 2 "there is no s2/switch.txt, but h2-s2.in.pcap leads to s2/port1_in.pcap" \
 	"$replay" "$tmp/record"
 rm -r "$tmp/record/s2"
-said "a record without a switch" 2 "h2-s2.in.pcap: leads to s2/port1_in.pcap: there is no s2/switch.txt any more" \
+said "a record without a switch" 2 "there is no s2/switch.txt, but h2-s2.in.pcap leads to s2/port1_in.pcap" \
 	"$replay" "$tmp/record"
+rm "$tmp/record/h2-s2.in.pcap"
+said "nothing says that it was" 0 'as expected: ' "$replay" "$tmp/record"
+printf 'command tally-fabric run\nswitch s1\nswitch s2\n' >"$tmp/record/run.txt"
+said "a record that names it" 2 "there is no s2/switch.txt, but run.txt names it" "$replay" "$tmp/record"
 said "the others are replayed" 2 'as expected: ' "$replay" "$tmp/record"
 
 # A switch that was killed: what is there agrees, and it is said that this is not all.

@@ -99,6 +99,7 @@ static void open__writes_what_is_known(void **state)
 	assert_non_null(
 		strstr(file_read("run.txt"), "command tally-fabric run 'it'\\''s a file' ''\n"));
 	assert_non_null(strstr(file_read("run.txt"), "\nseed 1 (default)\n"));
+	assert_non_null(strstr(file_read("run.txt"), "\nswitch s1\n"));
 	assert_string_equal(file_read("topology.yaml"), file_text);
 }
 
