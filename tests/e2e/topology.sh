@@ -89,6 +89,10 @@ case_pictures()
 		printed own.err "^tally-fabric: -o $dir/$name: would overwrite $dir/(own|main).yaml, which is read: name another file$"
 	done
 	cmp -s "$file" "$dir/own.yaml" || fail "the picture of a topology is in its place"
+	cp topologies/one-switch-2.yaml "$dir/report.html"
+	spawn page "$fabric" sim "$dir/report.html" --report "$dir"
+	ends page 2
+	printed page.err "^tally-fabric: --report $dir: report.html there is the topology that is read"
 	spawn bad "$fabric" draw "$data/bad/mac.yaml" -o "$dir/bad.svg"
 	ends bad 2
 	[ ! -e "$dir/bad.svg" ] || fail "there is a picture of a broken file"
