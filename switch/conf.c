@@ -12,6 +12,8 @@
 #include "proto/wire.h"
 #include "switch/core/add.h"
 #include "switch/ctl_path.h"
+#include "switch/io/capfile.h"
+#include "switch/io/outfile.h"
 #include "switch/log.h"
 #include "switch/quantity.h"
 
@@ -427,6 +429,42 @@ static int conf_check_parent(const struct conf *conf, struct port_error *err)
 	return 0;
 }
 
+/* What is written is nothing that a pcap port reads; option: by which it is written. */
+static int conf_check_out(const struct conf *conf, const char *option, const char *out,
+			  struct port_error *err)
+{
+	for (unsigned i = 0; i < conf->nr_ports; i++)
+		if (conf->ports[i].form == PORT_PCAP && outfile_is(out, conf->ports[i].dev))
+			return port_fail(
+				err,
+				"%s: would overwrite %.150s, which port %u reads: name another",
+				option, conf->ports[i].dev, conf->ports[i].number);
+	return 0;
+}
+
+static int conf_check_files(const struct conf *conf, struct port_error *err)
+{
+	const char *suffix = capfile_suffix((enum capfile_format)conf->pcap_format);
+	char path[4096];
+
+	if (conf->totals && conf_check_out(conf, "--totals", conf->totals, err))
+		return -1;
+	for (unsigned i = 0; i < conf->nr_ports; i++) {
+		const struct port_spec *spec = &conf->ports[i];
+
+		if (spec->form == PORT_PCAP && conf_check_out(conf, "-i", spec->args, err))
+			return -1;
+		for (unsigned k = 0; k < 4 && conf->pcap_dir; k++) {
+			snprintf(path, sizeof(path), "%.4000s/port%u_%s%s%s", conf->pcap_dir,
+				 spec->number, k & 1 ? "out" : "in", suffix,
+				 k & 2 ? ".partial" : "");
+			if (conf_check_out(conf, "--pcap", path, err))
+				return -1;
+		}
+	}
+	return 0;
+}
+
 /* Rules between options. */
 static int conf_check(struct conf *conf, struct port_error *err)
 {
@@ -442,7 +480,7 @@ static int conf_check(struct conf *conf, struct port_error *err)
 			"framed ports need --ip, the address that workers use as TALLY_SWITCH");
 	if (conf->ctl && conf->ctl_fd >= 0)
 		return port_fail(err, "--ctl-fd: --ctl is given, too: give one of the two");
-	if (conf_check_parent(conf, err))
+	if (conf_check_parent(conf, err) || conf_check_files(conf, err))
 		return -1;
 	for (unsigned i = 0; i < conf->nr_impairs; i++) {
 		found = false;

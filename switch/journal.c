@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "switch/conf.h"
 #include "switch/io/outfile.h"
@@ -24,11 +25,17 @@ struct journal *journal_open(const char *dir, struct port_error *err)
 
 	snprintf(path, sizeof(path), "%.4000s/" JOURNAL_FILE, dir);
 	if (journal)
-		journal->file = outfile_open(path, true);
-	if (journal && journal->file)
+		journal->file = outfile_open(path, false);
+	/* Emptied by the one that has it. */
+	if (journal && journal->file && outfile_lock(fileno(journal->file)) &&
+	    ftruncate(fileno(journal->file), 0) == 0)
 		return journal;
 	port_fail(err, "--pcap %.200s: cannot write " JOURNAL_FILE " there: %s", dir,
-		  journal ? outfile_error(errno) : "out of memory");
+		  !journal		 ? "out of memory"
+		  : errno == EWOULDBLOCK ? "another switch captures there: name another directory"
+					 : outfile_error(errno));
+	if (journal && journal->file)
+		fclose(journal->file);
 	free(journal);
 	return NULL;
 }

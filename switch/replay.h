@@ -9,6 +9,7 @@
  *	replay_expect.c	  what it sends, compared with captures
  *	replay_explain.c  the difference of two packets in words
  *	replay_hide.c	  copies without addresses, names and values of their own
+ *	replay_record.c	  which switches of a record are gone
  *	replay_print.c	  a line for each packet, totals
  */
 #ifndef SWITCH_REPLAY_H
@@ -78,6 +79,8 @@ int replay_setup_read(struct replay_setup *setup, const char *dir, struct port_e
 void replay_comment(const struct replay_setup *setup, const char *what, char text[REPLAY_TEXT]);
 /* IP or IP:PORT; 0 or -1. */
 int replay_address_parse(const char *text, uint32_t *ip, uint16_t *udp_port);
+/* Hexadecimal. */
+int replay_incarnation_parse(const char *text, uint64_t *inc);
 int replay_mac_parse(const char *text, uint8_t mac[FRAME_MAC]);
 
 /* --- Captures ------------------------------------------------------------------------------------ */
@@ -141,6 +144,9 @@ void replay_describe(const uint8_t *data, uint32_t len, char text[REPLAY_TEXT]);
 
 /* Writes what came in, with others in place of addresses, names and values, into a directory that it makes: 0, or -1. */
 int replay_hide(const struct replay_setup *setup, const char *to, struct port_error *err);
+
+/* Of a directory of switches' directories: whether one is gone that it had, which is then said. */
+bool replay_record_lost(const char *dir);
 
 /* --- The run --------------------------------------------------------------------------------------- */
 

@@ -21,6 +21,13 @@ struct reading {
 	const char *dir;
 	char suffix[SUFFIX];
 	unsigned line;
+	uint32_t seen; /* keys, a bit each */
+};
+
+struct setup_key {
+	const char *name;
+	int (*take)(struct reading *r, const struct setup_key *key, const char *value);
+	uint64_t min, max; /* of a number */
 };
 
 int replay_setup_init(struct replay_setup *setup)
@@ -78,101 +85,131 @@ int replay_address_parse(const char *text, uint32_t *ip, uint16_t *udp_port)
 int replay_mac_parse(const char *text, uint8_t mac[FRAME_MAC])
 {
 	unsigned b[FRAME_MAC];
+	int end = 0;
 
-	if (sscanf(text, "%2x:%2x:%2x:%2x:%2x:%2x", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5]) != 6)
+	if (sscanf(text, "%2x:%2x:%2x:%2x:%2x:%2x%n", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5],
+		   &end) != 6 ||
+	    text[end] || strspn(text, "0123456789abcdefABCDEF:") != (size_t)end)
 		return -1;
 	for (unsigned i = 0; i < FRAME_MAC; i++)
 		mac[i] = (uint8_t)b[i];
 	return 0;
 }
 
-static int setup_fail(const struct reading *r, const char *what)
+int replay_incarnation_parse(const char *text, uint64_t *inc)
+{
+	const size_t len = strspn(text, "0123456789abcdefABCDEF");
+
+	if (!len || len > 16 || text[len])
+		return -1;
+	*inc = strtoull(text, NULL, 16);
+	return 0;
+}
+
+/* Where, what is expected, and what is there; found may be NULL. */
+static int setup_fail(const struct reading *r, const char *expected, const char *found)
 {
 	const size_t len = strlen(r->dir);
 
-	return port_fail(r->err, "%s/" JOURNAL_FILE ":%u: %.300s",
-			 len > 120 ? r->dir + len - 120 : r->dir, r->line, what);
+	return port_fail(r->err, "%s/" JOURNAL_FILE ":%u: %.200s%s%.60s%s",
+			 len > 120 ? r->dir + len - 120 : r->dir, r->line, expected,
+			 found ? ", not '" : "", found ? found : "", found ? "'" : "");
 }
 
-static int number_take(const struct reading *r, const char *key, const char *value)
+static int number_take(struct reading *r, const struct setup_key *key, const char *value)
 {
 	struct pipe_params *pipe = &r->setup->pipe;
+	char expected[80];
 	uint64_t v;
 
-	if (quantity_parse_whole(value, 0, (uint64_t)1 << 41, &v))
-		return setup_fail(r, "expected a number");
-	if (strcmp(key, "memory") == 0)
+	if (quantity_parse_whole(value, key->min, key->max, &v)) {
+		snprintf(expected, sizeof(expected),
+			 "expected a number from %" PRIu64 " to %" PRIu64, key->min, key->max);
+		return setup_fail(r, expected, value);
+	}
+	if (strcmp(key->name, "memory") == 0)
 		pipe->values_bytes = v;
-	else if (strcmp(key, "slots") == 0)
-		pipe->slots_max = v < UINT32_MAX ? (uint32_t)v : 0;
-	else if (v > UINT16_MAX)
-		return setup_fail(r, "the number is too large");
-	else if (strcmp(key, "jobs") == 0)
+	else if (strcmp(key->name, "slots") == 0)
+		pipe->slots_max = (uint32_t)v;
+	else if (strcmp(key->name, "jobs") == 0)
 		pipe->jobs_max = (uint16_t)v;
-	else if (strcmp(key, "chunk") == 0)
+	else if (strcmp(key->name, "chunk") == 0)
 		pipe->p_max = (uint16_t)v;
-	else if (strcmp(key, "chunk-check") == 0)
+	else if (strcmp(key->name, "chunk-check") == 0)
 		pipe->p_check = (uint16_t)v;
 	else
 		pipe->strict_ports = v != 0;
 	return 0;
 }
 
-static int mac_take(const struct reading *r, const char *key, const char *value)
+static int mac_take(struct reading *r, const struct setup_key *key, const char *value)
 {
 	(void)key;
-	return replay_mac_parse(value, r->setup->mac) ? setup_fail(r, "expected a MAC address") : 0;
+	return replay_mac_parse(value, r->setup->mac)
+		       ? setup_fail(r, "expected a MAC address", value)
+		       : 0;
 }
 
-static int ip_take(const struct reading *r, const char *key, const char *value)
+static int ip_take(struct reading *r, const struct setup_key *key, const char *value)
 {
 	(void)key;
 	/* A switch without framed ports has none. */
 	if (strcmp(value, "0.0.0.0") == 0)
 		return 0;
 	return replay_address_parse(value, &r->setup->ip, NULL)
-		       ? setup_fail(r, "expected an IPv4 address")
+		       ? setup_fail(r, "expected an IPv4 address", value)
 		       : 0;
 }
 
-static int parent_take(const struct reading *r, const char *key, const char *value)
+static int parent_take(struct reading *r, const struct setup_key *key, const char *value)
 {
 	struct flow *parent = &r->setup->parent;
+	unsigned from = 0, number = 0;
+	int end = 0, more = 0;
 	char address[32];
-	unsigned from;
 
 	(void)key;
 	parent->udp_port = WIRE_PORT;
-	if (sscanf(value, "%31s from %5u port %5d", address, &from, &r->setup->parent_number) < 2 ||
-	    !from || from > UINT16_MAX ||
+	if (sscanf(value, "%31s from %5u%n port %3u%n", address, &from, &end, &number, &more) < 2 ||
+	    value[more ? more : end] || !from || from > UINT16_MAX || number > PORT_NUMBER_MAX ||
 	    replay_address_parse(address, &parent->ip, &parent->udp_port))
-		return setup_fail(r, "expected IP:PORT from PORT");
+		return setup_fail(r, "expected IP:PORT from PORT, and perhaps port NUMBER", value);
+	if (more)
+		r->setup->parent_number = (int)number;
 	r->setup->pipe.leaf = true;
 	r->setup->pipe.parent_from = (uint16_t)from;
 	return 0;
 }
 
-static int incarnation_take(const struct reading *r, const char *key, const char *value)
+static int incarnation_take(struct reading *r, const struct setup_key *key, const char *value)
 {
 	(void)key;
-	return sscanf(value, "%" SCNx64, &r->setup->pipe.inc) == 1
-		       ? 0
-		       : setup_fail(r, "expected a hexadecimal number");
+	return replay_incarnation_parse(value, &r->setup->pipe.inc)
+		       ? setup_fail(r, "expected a hexadecimal number of up to 16 digits", value)
+		       : 0;
 }
 
-static int suffix_take(const struct reading *r, const char *key, const char *value)
+/* What a later tally may write is under another title. */
+static int version_take(struct reading *r, const struct setup_key *key, const char *value)
+{
+	(void)r, (void)key, (void)value;
+	return 0;
+}
+
+static int suffix_take(struct reading *r, const struct setup_key *key, const char *value)
 {
 	(void)key;
 	if (strcmp(value, ".pcap") != 0 && strcmp(value, ".pcapng") != 0)
-		return setup_fail(r, "expected .pcap or .pcapng");
+		return setup_fail(r, "expected .pcap or .pcapng", value);
+	snprintf(r->suffix, sizeof(r->suffix), "%s", value);
 	return 0;
 }
 
-static int clock_take(const struct reading *r, const char *key, const char *value)
+static int clock_take(struct reading *r, const struct setup_key *key, const char *value)
 {
 	(void)key;
 	r->setup->virtual_time = strcmp(value, "virtual") == 0;
-	return 0;
+	return r->setup->virtual_time ? 0 : setup_fail(r, "expected virtual", value);
 }
 
 /* A capture that is not whole has another name; one that is not there is empty. */
@@ -188,33 +225,48 @@ static void capture_find(const struct reading *r, const struct replay_port *port
 		path[0] = '\0';
 }
 
-static int port_take(const struct reading *r, const char *key, const char *value)
+/* Its value is `NUMBER framed mtu MTU checksums WORD device TEXT` or `NUMBER socket IP:PORT device TEXT`. */
+static bool port_scan(struct replay_port *port, const char *value)
+{
+	static const char *const checks[] = { "no", "some", "yes" };
+	char word[8], address[32];
+	unsigned mtu = 0;
+	int end = 0;
+
+	if (sscanf(value, "%5u framed mtu %7u checksums %7s device %n", &port->number, &mtu, word,
+		   &end) == 3 &&
+	    end) {
+		port->framed = true;
+		port->mtu = (uint16_t)mtu;
+		while (port->checks < 3 && strcmp(checks[port->checks], word) != 0)
+			port->checks++;
+		return port->checks < 3 && mtu >= PORT_MTU_MIN && mtu <= UINT16_MAX;
+	}
+	return sscanf(value, "%5u socket %31s device %n", &port->number, address, &end) == 2 &&
+	       end && replay_address_parse(address, &port->ip, &port->udp_port) == 0;
+}
+
+static int port_take(struct reading *r, const struct setup_key *key, const char *value)
 {
 	struct replay_port *port = &r->setup->ports[r->setup->nr_ports];
-	char checks[8], address[32];
-	unsigned number, mtu;
 
 	(void)key;
 	if (r->setup->nr_ports == PORT_MAX)
-		return setup_fail(r, "there are too many ports");
+		return setup_fail(r, "there are too many ports", NULL);
 	*port = (struct replay_port){ .udp_port = WIRE_PORT };
-	if (sscanf(value, "%u framed mtu %u checksums %7s", &number, &mtu, checks) == 3) {
-		port->framed = true;
-		port->mtu = (uint16_t)mtu;
-		port->checks = strcmp(checks, "yes") == 0    ? REPLAY_CHECKS_YES
-			       : strcmp(checks, "some") == 0 ? REPLAY_CHECKS_SOME
-							     : REPLAY_CHECKS_NO;
-	} else if (sscanf(value, "%u socket %31s", &number, address) != 2 ||
-		   replay_address_parse(address, &port->ip, &port->udp_port)) {
-		return setup_fail(r, "expected a port, framed or a socket");
-	}
-	if (number > PORT_NUMBER_MAX)
-		return setup_fail(r, "there is no port of that number");
-	port->number = number;
+	if (!port_scan(port, value) || port->number > PORT_NUMBER_MAX)
+		return setup_fail(
+			r,
+			"expected NUMBER (0 to 255) framed mtu BYTES (256 to 65535) checksums "
+			"no|some|yes device NAME, or NUMBER socket IP:PORT device NAME",
+			value);
+	for (unsigned i = 0; i < r->setup->nr_ports; i++)
+		if (r->setup->ports[i].number == port->number)
+			return setup_fail(r, "expected each port once", value);
 	capture_find(r, port, "in", port->in);
 	capture_find(r, port, "out", port->out);
 	if (!port->in[0])
-		return port_fail(r->err, "%.200s: port%u_in%s is missing", r->dir, number,
+		return port_fail(r->err, "%.200s: port%u_in%s is missing", r->dir, port->number,
 				 r->suffix);
 	r->setup->nr_ports++;
 	return 0;
@@ -237,86 +289,105 @@ static struct replay_event *event_add(struct replay_setup *setup)
 }
 
 /* Faults on purpose are behind the captures, but spoilt frames are known to be. */
-static void impair_take(const struct reading *r, const char *what, struct replay_event *event)
+static bool impair_take(const struct reading *r, const char *what, struct replay_event *event)
 {
 	struct faults_change change;
 	struct port_error err;
 
 	event->what = REPLAY_SPOIL;
 	event->on = strstr(what, "corrupt") != NULL;
-	event->port = r->setup->nr_ports;
-	if (faults_parse(&change, what, &err) == 0)
-		for (unsigned i = 0; i < r->setup->nr_ports; i++)
-			if (r->setup->ports[i].number == change.number)
-				event->port = i;
+	if (faults_parse(&change, what, &err))
+		return false;
+	while (event->port < r->setup->nr_ports &&
+	       r->setup->ports[event->port].number != change.number)
+		event->port++;
+	return event->port < r->setup->nr_ports;
 }
 
-static int at_take(const struct reading *r, const char *key, const char *value)
+/* What the switch was told; false: it is not understood. */
+static bool event_take(struct reading *r, const char *what, struct replay_event *event)
+{
+	int name = 0;
+
+	if (strcmp(what, "ask") == 0) {
+		event->what = REPLAY_ASK;
+	} else if (sscanf(what, "reset %" SCNu64 " %n", &event->epoch, &name) == 1 && name) {
+		event->what = REPLAY_RESET;
+		snprintf(event->name, sizeof(event->name), "%.64s", what + name);
+		return what[name] && strlen(what + name) <= WIRE_NAME;
+	} else if (strcmp(what, "drain on") == 0 || strcmp(what, "drain off") == 0) {
+		event->what = REPLAY_DRAIN;
+		event->on = strcmp(what, "drain on") == 0;
+	} else if (strncmp(what, "impair ", 7) == 0) {
+		return impair_take(r, what + 7, event);
+	} else if (strcmp(what, "end") == 0) {
+		event->what = REPLAY_END;
+		r->setup->ended = true;
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static int at_take(struct reading *r, const struct setup_key *key, const char *value)
 {
 	struct replay_event *event = event_add(r->setup);
-	int name = 0, rest = 0;
+	const char *what = strchr(value, ' ');
+	char time[24];
 
 	(void)key;
 	if (!event)
 		return port_fail(r->err, "out of memory");
 	*event = (struct replay_event){ .ns = 0 };
-	if (sscanf(value, "%" SCNu64 " %n", &event->ns, &rest) != 1 || !rest)
-		return setup_fail(r, "expected a time in nanoseconds");
-	value += rest;
-	if (strcmp(value, "ask") == 0) {
-		event->what = REPLAY_ASK;
-	} else if (sscanf(value, "reset %" SCNu64 " %n", &event->epoch, &name) == 1 && name) {
-		event->what = REPLAY_RESET;
-		snprintf(event->name, sizeof(event->name), "%.64s", value + name);
-	} else if (strncmp(value, "drain ", 6) == 0) {
-		event->what = REPLAY_DRAIN;
-		event->on = strcmp(value + 6, "on") == 0;
-	} else if (strncmp(value, "impair ", 7) == 0) {
-		impair_take(r, value + 7, event);
-	} else if (strcmp(value, "end") == 0) {
-		event->what = REPLAY_END;
-		r->setup->ended = true;
-	} else {
-		return setup_fail(r, "expected ask, reset, drain, impair or end");
-	}
+	snprintf(time, sizeof(time), "%.*s", (int)strcspn(value, " "), value);
+	if (!what || quantity_parse_whole(time, 0, UINT64_MAX, &event->ns))
+		return setup_fail(r, "expected a time in nanoseconds and what happened", value);
+	if (!event_take(r, what + 1, event))
+		return setup_fail(
+			r,
+			"expected ask, reset EPOCH JOB, drain on, drain off, impair PORT:KEY=VALUE "
+			"of a port above, or end",
+			what + 1);
 	return 0;
 }
 
 static int line_take(struct reading *r, char *line)
 {
-	static const struct {
-		const char *key;
-		int (*take)(const struct reading *r, const char *key, const char *value);
-	} keys[] = {
-		{ "jobs", number_take },
-		{ "slots", number_take },
-		{ "memory", number_take },
-		{ "chunk", number_take },
-		{ "chunk-check", number_take },
-		{ "strict-ports", number_take },
-		{ "ip", ip_take },
-		{ "mac", mac_take },
-		{ "parent", parent_take },
-		{ "incarnation", incarnation_take },
-		{ "suffix", suffix_take },
-		{ "clock", clock_take },
-		{ "port", port_take },
-		{ "at", at_take },
+	static const struct setup_key keys[] = {
+		{ "version", version_take, 0, 0 },
+		{ "jobs", number_take, 1, 4096 },
+		{ "slots", number_take, WIRE_SE + 1, 1 << 22 },
+		{ "memory", number_take, 64 << 10, UINT64_C(1) << 40 },
+		{ "chunk", number_take, WIRE_P_MIN, WIRE_P_MAX },
+		{ "chunk-check", number_take, WIRE_P_MIN, WIRE_P_MAX },
+		{ "strict-ports", number_take, 0, 1 },
+		{ "ip", ip_take, 0, 0 },
+		{ "mac", mac_take, 0, 0 },
+		{ "parent", parent_take, 0, 0 },
+		{ "incarnation", incarnation_take, 0, 0 },
+		{ "suffix", suffix_take, 0, 0 },
+		{ "clock", clock_take, 0, 0 },
+		{ "port", port_take, 0, 0 },
+		{ "at", at_take, 0, 0 },
 	};
 	char *value = strchr(line, ' ');
 
 	if (!value)
-		return setup_fail(r, "expected a key and a value");
+		return setup_fail(r, "expected a key and a value", line);
 	*value++ = '\0';
 	for (unsigned i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		if (strcmp(keys[i].key, line) != 0)
+		if (strcmp(keys[i].name, line) != 0)
 			continue;
-		if (keys[i].take == suffix_take)
-			snprintf(r->suffix, sizeof(r->suffix), "%.15s", value);
-		return keys[i].take(r, line, value);
+		if (keys[i].take != port_take && keys[i].take != at_take && r->seen & 1U << i)
+			return setup_fail(r, "expected each key but port and at once", line);
+		r->seen |= 1U << i;
+		return keys[i].take(r, &keys[i], value);
 	}
-	/* The version, and what later ones may say. */
-	return 0;
+	return setup_fail(
+		r,
+		"expected version, jobs, slots, memory, chunk, chunk-check, strict-ports, ip, "
+		"mac, parent, incarnation, suffix, clock, port or at",
+		line);
 }
 
 bool replay_setup_has(const char *dir)
@@ -353,18 +424,22 @@ static int setup_lines(struct reading *r, FILE *file)
 		char *end = strchr(line, '\n');
 
 		r->line++;
-		/* Without its end, a line is one that its writer was killed in. */
-		if (!end)
+		/* Without its end, the last line is one that its writer was killed in. */
+		if (!end && feof(file))
 			break;
+		if (!end)
+			return setup_fail(r, "expected lines of up to 2046 bytes", NULL);
 		*end = '\0';
 		if (r->line > 1)
 			rc = line_take(r, line);
 		else if (strcmp(line, JOURNAL_TITLE) != 0)
-			rc = setup_fail(r, "is not what a switch writes beside its captures, or of "
-					   "another version");
+			rc = setup_fail(r,
+					"is not what a switch writes beside its captures, or of "
+					"another version: expected " JOURNAL_TITLE,
+					line);
 	}
 	if (rc == 0 && !r->setup->nr_ports)
-		rc = setup_fail(r, "names no port: the switch ended before it served");
+		rc = setup_fail(r, "names no port: the switch ended before it served", NULL);
 	return rc ? rc : parent_find(r);
 }
 

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* replay_source.c - the packets of one capture file, one after the other, through libpcap. */
 #include <errno.h>
+#include <linux/magic.h>
 #include <pcap/pcap.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include "switch/replay.h"
+
+#define SECONDS_MAX (UINT64_MAX / 1000000000) /* what 64 bits of nanoseconds hold */
 
 enum { SOURCE_BUFFER = 1 << 18 }; /* large reads: half the time goes into them */
 
@@ -43,6 +48,13 @@ int replay_source_step(struct replay_source *source, struct port_error *err)
 				 name_of(source->path), (unsigned long long)next->number,
 				 pcap_geterr(source->pcap));
 	}
+	if (header->ts.tv_sec < 0 || (uint64_t)header->ts.tv_sec >= SECONDS_MAX)
+		return port_fail(
+			err,
+			"%s: packet %llu: its stamp, %lld s since 1970, is not from 1970 to 2554: correct "
+			"the capture (editcap -t) first",
+			name_of(source->path), (unsigned long long)next->number,
+			(long long)header->ts.tv_sec);
 	next->ns = (uint64_t)header->ts.tv_sec * 1000000000 + (uint64_t)header->ts.tv_usec;
 	next->data = data;
 	next->len = header->caplen;
@@ -66,11 +78,18 @@ int replay_source_open(struct replay_source *source, const char *path, struct po
 	const size_t len = strlen(path), tail = strlen(".partial");
 	char why[PCAP_ERRBUF_SIZE];
 	const char *type;
+	struct statfs system;
+	struct stat st;
 	FILE *file;
 
 	*source = (struct replay_source){ .pcap = NULL };
 	snprintf(source->path, sizeof(source->path), "%s", path);
 	source->partial = len > tail && strcmp(path + len - tail, ".partial") == 0;
+	/* One without a name, as a shell's, has somebody who writes; another may wait for him for ever. */
+	if (stat(path, &st) == 0 && S_ISFIFO(st.st_mode) && statfs(path, &system) == 0 &&
+	    system.f_type != PIPEFS_MAGIC)
+		return port_fail(err, "%s: not a regular file: read the pipe by <(cat PIPE)",
+				 name_of(path));
 	file = fopen(path, "re");
 	if (!file)
 		return port_fail(err, "%s: no capture that can be read: %s", name_of(path),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* tally-replay.c - replays captures through the switch and says whether it decides as it did. */
 #include <dirent.h>
+#include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +11,12 @@
 
 #include "switch/conf.h"
 #include "switch/io/outfile.h"
+#include "switch/journal.h"
 #include "switch/log.h"
 #include "switch/quantity.h"
 #include "switch/replay.h"
 
-enum { EXIT_DIFFERENT = 1, EXIT_INPUT = 2, SWITCHES_MAX = 1024 };
+enum { EXIT_DIFFERENT = 1, EXIT_INPUT = 2 };
 enum {
 	OPT_IP = 256,
 	OPT_MAC,
@@ -140,14 +142,6 @@ static int parent_take(struct arguments *a)
 		       : 0;
 }
 
-static int incarnation_take(struct arguments *a)
-{
-	char *end;
-
-	a->setup.pipe.inc = strtoull(optarg, &end, 16);
-	return *end || end == optarg ? value_bad("incarnation", "a hexadecimal number") : 0;
-}
-
 /* How the switch is set up. */
 static int switch_take(struct arguments *a, int c)
 {
@@ -166,7 +160,9 @@ static int switch_take(struct arguments *a, int c)
 	case OPT_PARENT:
 		return parent_take(a);
 	case OPT_INC:
-		return incarnation_take(a);
+		return replay_incarnation_parse(optarg, &a->setup.pipe.inc)
+			       ? value_bad("incarnation", "a hexadecimal number of up to 16 digits")
+			       : 0;
 	case OPT_SOCKET:
 		return replay_address_parse(optarg, &a->socket_ip, &a->socket_port)
 			       ? value_bad("socket", "IP[:PORT], as 10.0.0.1:48880")
@@ -239,6 +235,40 @@ static int arguments_parse(struct arguments *a, int argc, char **argv)
 
 /* --- One switch ---------------------------------------------------------------------------------------- */
 
+/* Both are named: what is read is not written. */
+static int out_is_input(const char *out, const char *in)
+{
+	char partial[REPLAY_PATH + 16];
+
+	snprintf(partial, sizeof(partial), "%.4096s.partial", out);
+	if (!outfile_is(out, in) && !outfile_is(partial, in))
+		return 0;
+	fprintf(stderr,
+		"tally-replay: --out %.300s: would overwrite %.300s, which is read: name another file\n",
+		out, in);
+	return -1;
+}
+
+/* dir: NULL, the captures are files of other origin. */
+static int out_check(const struct arguments *a, const struct replay_setup *setup, const char *dir)
+{
+	char path[REPLAY_PATH];
+	int rc = 0;
+
+	if (!a->out)
+		return 0;
+	if (dir) {
+		snprintf(path, sizeof(path), "%.3900s/" JOURNAL_FILE, dir);
+		rc = out_is_input(a->out, path);
+	}
+	if (rc == 0 && a->expect)
+		rc = out_is_input(a->out, a->expect);
+	for (unsigned i = 0; i < setup->nr_ports && rc == 0; i++)
+		rc = out_is_input(a->out, setup->ports[i].in) ||
+		     out_is_input(a->out, setup->ports[i].out);
+	return rc;
+}
+
 static struct capfile *out_open(const struct arguments *a, const struct replay_setup *setup)
 {
 	const size_t len = strlen(a->out);
@@ -279,7 +309,7 @@ static void rate_say(const struct replay_totals *totals, const struct timespec *
 		(unsigned long long)totals->nr_in, s, cpu, s > 0 ? (double)totals->nr_in / s : 0);
 }
 
-static int switch_run(const struct arguments *a, struct replay_setup *setup)
+static int switch_run(const struct arguments *a, struct replay_setup *setup, const char *dir)
 {
 	struct replay_expect expect = { .active = false };
 	struct replay_totals totals;
@@ -288,6 +318,8 @@ static int switch_run(const struct arguments *a, struct replay_setup *setup)
 	struct timespec begin;
 	int rc = EXIT_INPUT, closed = 0;
 
+	if (out_check(a, setup, dir))
+		return EXIT_INPUT;
 	if ((a->expect || setup->journal) && replay_expect_open(&expect, setup, a->expect, &err)) {
 		complain(err.text);
 		goto out;
@@ -299,9 +331,11 @@ static int switch_run(const struct arguments *a, struct replay_setup *setup)
 	rc = replay_run(&plan, &totals, &err) ? EXIT_INPUT : EXIT_SUCCESS;
 	if (rc)
 		complain(err.text);
+	if (rc && plan.out)
+		capfile_cut(plan.out);
 	if (plan.out)
 		closed = capfile_close(plan.out, &err);
-	if (closed && complain(err.text))
+	if (closed && !rc && complain(err.text))
 		rc = EXIT_INPUT;
 	if (rc)
 		goto out;
@@ -326,7 +360,7 @@ static int dir_run(const struct arguments *a, const char *dir)
 	else if (replay_setup_read(&setup, dir, &err))
 		complain(err.text);
 	else
-		rc = switch_run(a, &setup);
+		rc = switch_run(a, &setup, dir);
 	replay_setup_free(&setup);
 	return rc;
 }
@@ -362,10 +396,40 @@ static int copy_outs(struct replay_setup *setup, const char *dir, struct capfile
 	return rc;
 }
 
+/* It has its name when it is whole, as a capture. */
+static int copy_name(const char *partial, const char *name, struct port_error *err)
+{
+	return rename(partial, name)
+		       ? port_fail(err, "%.300s: cannot be given its name without .partial: %s",
+				   partial, strerror(errno))
+		       : 0;
+}
+
+/* Where the copy is made; -1 and *err: it cannot be there. */
+static int copy_begin(const char *name, char partial[REPLAY_PATH], struct port_error *err)
+{
+	size_t len = strlen(name);
+
+	while (len && name[len - 1] == '/')
+		len--;
+	if (!len || len > REPLAY_PATH - 16)
+		return port_fail(err, "--anonymise: expected the name of a new directory");
+	snprintf(partial, REPLAY_PATH, "%.*s.partial", (int)len, name);
+	if (access(name, F_OK) == 0)
+		return port_fail(err, "--anonymise %.300s: cannot make it: %s", name,
+				 strerror(EEXIST));
+	if (access(partial, F_OK) == 0)
+		return port_fail(err,
+				 "--anonymise %.300s: an unfinished copy is there: remove %.300s",
+				 name, partial);
+	return 0;
+}
+
 static int anonymise(const struct arguments *a, const char *dir)
 {
 	static struct capfile *outs[PORT_MAX];
 	struct replay_setup setup, copy = { .ports = NULL };
+	char partial[REPLAY_PATH];
 	struct port_error err;
 	int rc;
 
@@ -373,9 +437,11 @@ static int anonymise(const struct arguments *a, const char *dir)
 		rc = port_fail(&err, "out of memory");
 	else
 		rc = replay_setup_read(&setup, dir, &err) ||
-		     replay_hide(&setup, a->anonymise, &err) ||
-		     replay_setup_read(&copy, a->anonymise, &err) ||
-		     copy_outs(&copy, a->anonymise, outs, &err);
+		     copy_begin(a->anonymise, partial, &err) ||
+		     replay_hide(&setup, partial, &err) ||
+		     replay_setup_read(&copy, partial, &err) ||
+		     copy_outs(&copy, partial, outs, &err) ||
+		     copy_name(partial, a->anonymise, &err);
 	if (rc)
 		complain(err.text);
 	replay_setup_free(&setup);
@@ -407,8 +473,8 @@ static int dirs_run(const struct arguments *a, const char *dir)
 
 	for (int i = 0; i < nr; i++) {
 		snprintf(path, sizeof(path), "%.3800s/%.200s", dir, list[i]->d_name);
-		if (replay_setup_has(path) && found++ < SWITCHES_MAX) {
-			printf("%sswitch %s:\n", found > 1 ? "\n" : "", list[i]->d_name);
+		if (replay_setup_has(path)) {
+			printf("%sswitch %s:\n", found++ > 0 ? "\n" : "", list[i]->d_name);
 			one = dir_run(a, path);
 			rc = one > rc ? one : rc;
 		}
@@ -416,6 +482,8 @@ static int dirs_run(const struct arguments *a, const char *dir)
 	}
 	if (nr >= 0)
 		free(list);
+	if (replay_record_lost(dir))
+		rc = EXIT_INPUT;
 	if (found)
 		return rc;
 	fprintf(stderr,
@@ -458,7 +526,7 @@ static int files_run(struct arguments *a, int argc, char **argv)
 		};
 		snprintf(port->in, sizeof(port->in), "%s", argv[i]);
 	}
-	return switch_run(a, setup);
+	return switch_run(a, setup, NULL);
 }
 
 static int replay_main(struct arguments *a, int argc, char **argv)
@@ -467,6 +535,11 @@ static int replay_main(struct arguments *a, int argc, char **argv)
 		complain("give a DIR or captures (see --help)");
 		return EXIT_INPUT;
 	}
+	for (int i = 0; i < argc; i++)
+		if (access(argv[i], F_OK)) {
+			fprintf(stderr, "tally-replay: %.300s: %s\n", argv[i], strerror(errno));
+			return EXIT_INPUT;
+		}
 	if (!is_dir(argv[0]) && a->anonymise) {
 		complain("--anonymise wants the directory that tally-switch --pcap made");
 		return EXIT_INPUT;

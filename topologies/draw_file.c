@@ -57,9 +57,14 @@ int draw_file(struct topology *t, enum draw_format format, const char *path)
 {
 	char *text = NULL;
 	size_t size = 0;
-	FILE *memory = open_memstream(&text, &size);
+	const char *read = path ? topology_reads(t, path) : NULL;
+	FILE *memory;
 	int rc = -1;
 
+	if (read)
+		return say_error("-o %s: would overwrite %s, which is read: name another file",
+				 path, read);
+	memory = open_memstream(&text, &size);
 	if (memory) {
 		rc = draw_topology(t, format, memory);
 		if (ferror(memory))

@@ -21,7 +21,10 @@ int record_open(const struct record *rec, const struct topology *t, int argc, ch
 /* Where a switch captures in its life, from 0 on; false if the name is too long. */
 bool record_switch_dir(const struct record *rec, const struct topology_node *sw, unsigned int life,
 		       char path[RECORD_PATH]);
-/* Names of the links for what the switch captures there: DIR/h1-s1.in.pcap, what comes into s1 from h1. */
+/*
+ * Names of the links for what the switch captures there: DIR/h1-s1.in.pcap, what comes into s1 from h1.  Where two links
+ * would have one name, their nodes' names are joined by a '+' instead.
+ */
 void record_links(const struct record *rec, const struct topology *t, unsigned int sw,
 		  unsigned int life);
 /* A space, and the word as a shell would read it again. */

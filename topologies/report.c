@@ -31,8 +31,12 @@ int report_open(struct report *report, struct topology *t)
 	snprintf(path, sizeof(path), "%s/.", report->dir); // it may be a file
 	if (access(path, W_OK | X_OK))
 		return say_error("--report %s: %s", report->dir, strerror(errno));
-	// What another run left would be taken for this one's, if this one comes to no page.
 	snprintf(path, sizeof(path), "%s/report.html", report->dir);
+	if (topology_reads(t, path))
+		return say_error("--report %s: report.html there is the topology that is read: name "
+				 "another directory",
+				 report->dir);
+	// What another run left would be taken for this one's, if this one comes to no page.
 	if (unlink(path) && errno != ENOENT)
 		return say_error("--report %s: the page of an earlier run cannot be removed: %s",
 				 path, strerror(errno));

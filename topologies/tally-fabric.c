@@ -158,7 +158,7 @@ struct arguments {
 	uint64_t timeline_ns;	   /* likewise; 0: none */
 	struct sim_seeds seeds;	   /* likewise; repeat: NULL, one seed */
 	struct sim_sweep sweep;	   /* likewise; nr: 0, not given */
-	char again[1024];	   /* the command line without --seeds, --sweep and --workers */
+	char *again;		   /* the command line without --seeds, --sweep and --workers */
 };
 
 static int value_bad(const char *name, const char *value, const char *expectation)
@@ -306,33 +306,31 @@ static int argument_take(struct arguments *a, int c)
 	}
 }
 
-// One of the options that ask for several runs.
-static bool word_is_many(const char *word, bool with_value)
+static bool option_is_many(int c)
 {
-	static const char *const many[] = { "--seeds", "--sweep", "--workers" };
-
-	for (size_t i = 0; i < sizeof(many) / sizeof(many[0]); i++) {
-		const size_t len = strlen(many[i]);
-
-		if (strncmp(word, many[i], len) == 0 && word[len] == (with_value ? '=' : 0))
-			return true;
-	}
-	return false;
+	return c == OPTION_SEEDS || c == OPTION_SWEEP || c == OPTION_WORKERS;
 }
 
-// What repeats this command with another seed, or one value.
-static void arguments_keep(struct arguments *a, int argc, char **argv)
+// What repeats this command with another seed, or one value: as getopt_long reads it, abbreviations and all.
+static int arguments_keep(struct arguments *a, int argc, char **argv)
 {
-	size_t len = (size_t)snprintf(a->again, sizeof(a->again), "tally-fabric");
+	size_t size = 0;
+	FILE *memory = open_memstream(&a->again, &size);
+	int c, done = 1;
 
-	for (int i = 1; i < argc && len < sizeof(a->again); i++) {
-		if (word_is_many(argv[i], false))
-			i++;
-		else if (!word_is_many(argv[i], true))
-			len += (size_t)snprintf(a->again + len, sizeof(a->again) - len,
-						strpbrk(argv[i], " \t*?$") ? " '%s'" : " %s",
-						argv[i]);
-	}
+	if (!memory)
+		return say_error("not enough memory");
+	fputs("tally-fabric", memory);
+	opterr = 0;
+	do {
+		c = getopt_long(argc, argv, "-vhVo:", options, NULL);
+		for (; done < (c == -1 ? argc : optind); done++)
+			if (!option_is_many(c))
+				record_word_print(memory, argv[done]);
+	} while (c != -1);
+	opterr = 1;
+	optind = 0; // from the start again
+	return fclose(memory) ? say_error("not enough memory") : 0;
 }
 
 static int arguments_parse(struct arguments *a, int argc, char **argv)
@@ -350,7 +348,8 @@ static int arguments_parse(struct arguments *a, int argc, char **argv)
 		.argv = words,
 		.report = { .argc = argc < ARGUMENTS_KEPT ? argc : ARGUMENTS_KEPT, .argv = words },
 	};
-	arguments_keep(a, argc, argv);
+	if (arguments_keep(a, argc, argv))
+		return -1;
 	for (int c; (c = getopt_long(argc, argv, "vhVo:", options, NULL)) != -1;) {
 		if (argument_take(a, c))
 			return -1;

@@ -199,6 +199,9 @@ void topology_free(struct topology *t);
  */
 int topology_copy(const struct topology *t, const char *dir);
 
+/* The one of its files that a path names, too; NULL: none. */
+const char *topology_reads(const struct topology *t, const char *path);
+
 /* The file of a place, as it was named. */
 const char *topology_path(const struct topology *t, struct topology_place at);
 

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "switch/io/outfile.h"
 #include "topologies/say.h"
 #include "topologies/topology.h"
 #include "topologies/topology_reader.h"
@@ -101,6 +102,14 @@ static const struct topology_file *file_known(const struct topology *t,
 		if (t->file[i].device == f->device && t->file[i].inode == f->inode &&
 		    t->file[i].list == f->list)
 			return &t->file[i];
+	return NULL;
+}
+
+const char *topology_reads(const struct topology *t, const char *path)
+{
+	for (unsigned int i = 0; i < t->nr_files; i++)
+		if (outfile_is(path, t->file[i].path))
+			return t->file[i].path;
 	return NULL;
 }
 

@@ -155,6 +155,14 @@ unsigned capfile_interface(struct capfile *file, const char *name)
 	return file->nr_interfaces++;
 }
 
+static void capfile_fail(struct capfile *file, const char *what, int why)
+{
+	if (file->failed)
+		return;
+	file->failed = true;
+	port_fail(&file->why, "%.300s: %s: %s", file->path, what, outfile_error(why));
+}
+
 void capfile_packet(struct capfile *file, unsigned interface, uint64_t wall_ns, const uint8_t *data,
 		    uint32_t len, uint32_t whole)
 {
@@ -167,6 +175,9 @@ void capfile_packet(struct capfile *file, unsigned interface, uint64_t wall_ns, 
 		capfile_flush(file);
 		file->flushed_ns = wall_ns;
 	}
+	if (file->format == CAPFILE_PCAP && wall_ns / CAPFILE_SECOND > UINT32_MAX)
+		capfile_fail(file, "a stamp is beyond the year 2106, which pcapng alone holds",
+			     EOVERFLOW);
 	if (file->failed)
 		return;
 	if (file->format == CAPFILE_PCAP) {
@@ -185,14 +196,6 @@ void capfile_packet(struct capfile *file, unsigned interface, uint64_t wall_ns, 
 	put32(file, whole);
 	put_bytes(file, data, len);
 	block_end(file, at);
-}
-
-static void capfile_fail(struct capfile *file, const char *what, int why)
-{
-	if (file->failed)
-		return;
-	file->failed = true;
-	port_fail(&file->why, "%.300s: %s: %s", file->path, what, outfile_error(why));
 }
 
 void capfile_flush(struct capfile *file)
@@ -262,6 +265,13 @@ struct capfile *capfile_open(const char *path, enum capfile_format format, const
 		(void)unlink(file->final);
 	section_put(file, comment);
 	return file;
+}
+
+void capfile_cut(struct capfile *file)
+{
+	capfile_flush(file);
+	file->failed = true;
+	file->told = true;
 }
 
 int capfile_close(struct capfile *file, struct port_error *err)

@@ -36,6 +36,8 @@ void capfile_packet(struct capfile *file, unsigned interface, uint64_t wall_ns, 
 void capfile_flush(struct capfile *file);
 /* Why the file does not grow any more, told once; NULL: it does, or that was told. */
 const char *capfile_trouble(struct capfile *file);
+/* What was to come into it does not come: it keeps the name that says so. */
+void capfile_cut(struct capfile *file);
 /* 0; -1 and *err, empty if that was told, if it is not whole: it keeps the name that says so. */
 int capfile_close(struct capfile *file, struct port_error *err);
 

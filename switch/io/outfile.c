@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Standard output may be a pipe, too, under whatever name, so pipes as such are no mistake. */
@@ -34,6 +36,19 @@ void outfile_keep_standard(void)
 		/* The lowest that is free, which is this one. */
 		(void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 	}
+}
+
+bool outfile_is(const char *path, const char *other)
+{
+	struct stat a, b;
+
+	return stat(path, &a) == 0 && stat(other, &b) == 0 && S_ISREG(a.st_mode) &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+bool outfile_lock(int fd)
+{
+	return flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
 const char *outfile_error(int why)

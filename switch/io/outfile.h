@@ -13,6 +13,13 @@ FILE *outfile_open(const char *path, bool truncate);
  * other file becomes it and is written into.  Using it still fails.
  */
 void outfile_keep_standard(void);
+/* Whether both are one regular file, by whatever names. */
+bool outfile_is(const char *path, const char *other);
+/*
+ * Of an open file or directory, until it is closed or the process ends, however it ends: false if another has it.  A
+ * file system without locks has none that does.
+ */
+bool outfile_lock(int fd);
 /* errno in words, for what outfile_open() said. */
 const char *outfile_error(int why);
 

@@ -233,5 +233,72 @@ case_time_up()
 	! grep -q 'not whole' "$dir/replay-sim.out" "$dir/replay-run.out" || fail "captures are not whole"
 }
 
-run_cases 2 socket pcapng full vanished tree failing virtual threads full_inside time_up
+# Of runs that start at once, one has the directory; it is free again when its process is dead.
+case_together()
+{
+	local nr=0 name
+
+	mkdir "$dir/caps"
+	for name in a b c d; do
+		spawn "$name" "$fabric" sim topologies/one-switch-2.yaml --pcap "$dir/caps"
+	done
+	for name in a b c d; do
+		until_true gone "$name" || fail "$name does not end"
+		if grep -qE "^tally-fabric: --pcap $dir/caps: (another run writes there: name another directory, or wait until|is not empty: name)" \
+			"$dir/$name.err"; then
+			ends "$name" 2
+		else
+			ends "$name" 0
+			nr=$((nr + 1))
+		fi
+	done
+	[ "$nr" -eq 1 ] || fail "$nr runs have written into one directory"
+	replayed replay "$dir/caps"
+	switch_start switch -i "1@udp:$address" --pcap "$dir/own"
+	spawn second "$build/tally-switch" -i "1@udp:$(random_address)" --pcap "$dir/own"
+	ends second 1
+	printed second.err 'another switch captures there: name another directory'
+	signal KILL switch
+	ends switch 137
+	switch_start switch -i "1@udp:$address" --pcap "$dir/own"
+	switch_stop switch
+	# Each fabric looks.
+	mkdir "$dir/held"
+	for name in sim "run --fabric inproc" run; do
+		# shellcheck disable=SC2086 # words
+		spawn held flock -n "$dir/held" "$fabric" $name topologies/one-switch-2.yaml --pcap "$dir/held"
+		ends held 2
+		printed held.err 'another run writes there'
+	done
+}
+
+# A name that a shell would read as something else, and a switch whose captures are gone.
+case_lost()
+{
+	topology 'workload: {sizes: [4K], iterations: 2, check: 1}'
+	spawn sim "$fabric" sim "$dir/tree.yaml" --record "$dir/it's \$a record"
+	ends sim 0
+	spawn replay bash -c "PATH=$build:\$PATH; $(tail -n 1 "$dir/sim.err")"
+	ends replay 0
+	rm -r "$dir/it's \$a record/s2"
+	spawn lost bash -c "PATH=$build:\$PATH; $(tail -n 1 "$dir/sim.err")"
+	ends lost 2
+	printed lost.err 'there is no s2/switch.txt, but run.txt names it'
+}
+
+# The command that repeats one of several runs, however it was written.
+case_again()
+{
+	cp topologies/one-switch-2.yaml "$dir/it's a file.yaml"
+	spawn many "$fabric" sim --sw=loss=100% "$dir/it's a file.yaml" --timeo 1
+	until_true gone many || fail "it does not end"
+	ends many 124
+	sed -n "s/.*again: \(tally-fabric .*\)/\1/p" "$dir/many.err" >"$dir/command"
+	[ "$(cat "$dir/command")" = "tally-fabric sim '$dir/it'\\''s a file.yaml' --timeo 1 --sweep loss=100%" ] ||
+		fail "another command: $(cat "$dir/command")"
+	spawn again bash -c "PATH=$build:\$PATH; $(cat "$dir/command")"
+	ends again 124
+}
+
+run_cases 2 socket pcapng full vanished tree failing virtual threads full_inside time_up together lost again
 exit "$not_ok"

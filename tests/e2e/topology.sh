@@ -53,7 +53,7 @@ case_include-elsewhere()
 # The format is that of the name's end, or as told; on standard output DOT.
 case_pictures()
 {
-	local file=$data/good/tree.yaml
+	local file=$data/good/tree.yaml name
 
 	spawn svg "$fabric" draw "$file" -o "$dir/tree.svg"
 	ends svg 0
@@ -80,6 +80,19 @@ case_pictures()
 		ends full 1
 		printed full.err '/dev/full: No space left on device'
 	}
+	cp "$file" "$dir/own.yaml"
+	echo 'include: own.yaml' >"$dir/main.yaml"
+	ln -s own.yaml "$dir/own.svg"
+	for name in own.yaml own.svg main.yaml; do
+		spawn own "$fabric" draw "$dir/main.yaml" -o "$dir/$name"
+		ends own 1
+		printed own.err "^tally-fabric: -o $dir/$name: would overwrite $dir/(own|main).yaml, which is read: name another file$"
+	done
+	cmp -s "$file" "$dir/own.yaml" || fail "the picture of a topology is in its place"
+	cp topologies/one-switch-2.yaml "$dir/report.html"
+	spawn page "$fabric" sim "$dir/report.html" --report "$dir"
+	ends page 2
+	printed page.err "^tally-fabric: --report $dir: report.html there is the topology that is read"
 	spawn bad "$fabric" draw "$data/bad/mac.yaml" -o "$dir/bad.svg"
 	ends bad 2
 	[ ! -e "$dir/bad.svg" ] || fail "there is a picture of a broken file"

@@ -176,6 +176,73 @@ copy loss
 rm "$case/port2_in.pcap"
 said "a capture that is missing" 2 'port2_in.pcap is missing' "$replay" "$case"
 
+said "a directory that is not there" 2 "$tmp/nowhere: No such file" "$replay" "$tmp/nowhere"
+mkfifo "$tmp/fifo"
+said "a named pipe" 2 'fifo: not a regular file' timeout 20 "$replay" --ip 10.0.0.254 "$tmp/fifo"
+said "a shell's pipe" 0 'as it is' "$replay" --ip 10.0.0.254 <(cat "$in")
+
+# What is read is not written, by whatever name.
+copy loss
+ln -s "$case/port1_in.pcap" "$tmp/symbolic.pcap"
+ln "$case/port2_out.pcap" "$tmp/hard.pcap"
+cp "$golden/loss/port1_in.pcap" "$tmp/killed.pcap.partial"
+"$replay" --out "$tmp/expected.pcap" "$case" >"$tmp/said" 2>&1 || fail "an expectation" "$(cat "$tmp/said")"
+cp "$tmp/expected.pcap" "$tmp/kept.pcap"
+for out in port1_in.pcap ../case/port2_out.pcap ../symbolic.pcap ../hard.pcap switch.txt; do
+	said "--out onto ${out##*/}" 2 "is read: name another file" "$replay" --out "$case/$out" "$case"
+done
+said "it names both" 2 "--out $tmp/symbolic.pcap: would overwrite $case/port1_in.pcap, which" \
+	"$replay" --out "$tmp/symbolic.pcap" "$case"
+said "--out onto --expect" 2 "is read: name another file" \
+	"$replay" --expect "$tmp/expected.pcap" --out "$tmp/expected.pcap" "$case"
+said "--out onto a file" 2 "is read: name another file" \
+	"$replay" --ip 10.0.0.254 --out "$tmp/symbolic.pcap" "$case/port1_in.pcap"
+said "--out onto what is not whole" 2 "killed.pcap.partial, which is read" \
+	"$replay" --ip 10.0.0.254 --out "$tmp/killed.pcap" "$tmp/killed.pcap.partial"
+if diff -r -x verdicts.txt "$golden/loss" "$case" >"$tmp/diff" && cmp -s "$tmp/kept.pcap" "$tmp/expected.pcap" &&
+	cmp -s "$golden/loss/port1_in.pcap" "$tmp/killed.pcap.partial" && [ -L "$tmp/symbolic.pcap" ]; then
+	ok "all of them are as they were"
+else
+	fail "all of them are as they were" "$(cat "$tmp/diff")"
+fi
+
+# What ends in the middle has no whole name.
+head -c 700 "$case/port1_in.pcap" >"$tmp/cut.pcap"
+said "--out of a file that is cut" 2 'the file ends inside it' \
+	"$replay" --ip 10.0.0.254 --out "$tmp/half.pcap" "$tmp/cut.pcap"
+if [ ! -e "$tmp/half.pcap" ] && [ -s "$tmp/half.pcap.partial" ]; then
+	ok "it is named so"
+else
+	fail "it is named so" "$(echo "$tmp"/half*)"
+fi
+head -c 700 "$golden/loss/port1_in.pcap" >"$case/port1_in.pcap"
+said "--anonymise of one" 2 'the file ends inside it' "$replay" --anonymise "$tmp/half/" "$case"
+said "the same again" 2 "an unfinished copy is there: remove $tmp/half.partial" "$replay" --anonymise "$tmp/half" "$case"
+if [ ! -e "$tmp/half" ]; then
+	ok "it has no whole name"
+else
+	fail "it has no whole name" "$(ls "$tmp/half")"
+fi
+
+# A record that lost a switch, or what its captures are.
+mkdir "$tmp/record"
+cp -r "$golden/loss" "$tmp/record/s1"
+cp -r "$golden/sums" "$tmp/record/s2"
+ln -s s1/port1_in.pcap "$tmp/record/h1-s1.in.pcap"
+ln -s s2/port1_in.pcap "$tmp/record/h2-s2.in.pcap"
+said "a record" 0 'switch s2:' "$replay" "$tmp/record"
+mv "$tmp/record/s2/switch.txt" "$tmp/moved"
+said "a record without a switch.txt" 2 "there is no s2/switch.txt, but h2-s2.in.pcap leads to s2/port1_in.pcap" \
+	"$replay" "$tmp/record"
+rm -r "$tmp/record/s2"
+said "a record without a switch" 2 "there is no s2/switch.txt, but h2-s2.in.pcap leads to s2/port1_in.pcap" \
+	"$replay" "$tmp/record"
+rm "$tmp/record/h2-s2.in.pcap"
+said "nothing says that it was" 0 'as expected: ' "$replay" "$tmp/record"
+printf 'command tally-fabric run\nswitch s1\nswitch s2\n' >"$tmp/record/run.txt"
+said "a record that names it" 2 "there is no s2/switch.txt, but run.txt names it" "$replay" "$tmp/record"
+said "the others are replayed" 2 'as expected: ' "$replay" "$tmp/record"
+
 # A switch that was killed: what is there agrees, and it is said that this is not all.
 copy loss
 sed -i '/end$/d' "$case/switch.txt"
@@ -205,6 +272,7 @@ hidden()
 	"$replay" --anonymise "$tmp/new" "$golden/$name" >"$tmp/said" 2>&1 || { echo "$name: $(cat "$tmp/said")"; return; }
 	"$replay" -v "$tmp/new" >"$tmp/new.txt" 2>/dev/null || { echo "$name: $(grep -m 1 DIFFERENT "$tmp/new.txt")"; return; }
 	grep -qaE 'golden|10\.0\.0\.' "$tmp/new.txt" "$tmp/new"/* && echo "$name: something of it is left"
+	[ ! -e "$tmp/new.partial" ] || echo "$name: new.partial stays"
 	diff <(grep -oE '^port .*: [a-z_]+$' "$golden/$name/verdicts.txt" | sed 's/.*: //') \
 		<(grep -oE '^port .*: [a-z_]+$' "$tmp/new.txt" | sed 's/.*: //') >/dev/null || echo "$name: other verdicts"
 }

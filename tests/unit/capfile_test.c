@@ -237,6 +237,39 @@ static void close__directory_gone(void **state)
 		strstr(err.text, "cannot be given its name without .partial: No such file"));
 }
 
+static void cut__keeps_the_name(void **state)
+{
+	struct port_error err;
+	struct capfile *file = file_open(CAPFILE_PCAP);
+
+	(void)state;
+	file_fill(file, 7);
+	capfile_cut(file);
+	assert_int_equal(capfile_close(file, &err), -1);
+	assert_string_equal(err.text, "");
+	assert_true(there(partial) && !there(path));
+	assert_int_equal(packets_check(partial), 7);
+}
+
+/* Pcap has 32 bits of seconds. */
+static void packet__year_2107(void **state)
+{
+	static const uint8_t data[60] = { 1 };
+	const uint64_t last_ns = UINT64_C(4294967295999999999);
+	struct port_error err;
+	struct capfile *file = file_open(CAPFILE_PCAP);
+
+	(void)state;
+	capfile_packet(file, 0, last_ns, data, 60, 60);
+	assert_null(capfile_trouble(file));
+	capfile_packet(file, 0, last_ns + 1, data, 60, 60);
+	assert_int_equal(capfile_close(file, &err), -1);
+	assert_non_null(strstr(err.text, "a stamp is beyond the year 2106"));
+	file = file_open(CAPFILE_PCAPNG);
+	capfile_packet(file, 0, last_ns + 1, data, 60, 60);
+	assert_int_equal(capfile_close(file, &err), 0);
+}
+
 static void format__names(void **state)
 {
 	(void)state;
@@ -256,6 +289,7 @@ int main(void)
 		TEST(flush__shows_what_came), TEST(open__removes_the_old),
 		TEST(open__refuses),	      TEST(pcap__full_disk),
 		TEST(pcapng__full_disk),      TEST(close__directory_gone),
+		TEST(cut__keeps_the_name),    TEST(packet__year_2107),
 		TEST(format__names),
 	};
 

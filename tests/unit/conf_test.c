@@ -4,8 +4,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -349,6 +351,45 @@ static void conf_parse__parent(void **state)
 	}
 }
 
+/* What a port reads, by whatever name. */
+static void conf_parse__files_that_are_read(void **state)
+{
+	static const struct {
+		const char *out; /* dir for %s */
+		const char *option;
+	} cases[] = {
+		{ "-i 1@pcap:%1$s/port3_in.pcap,%1$s/link", "-i: " },
+		{ "-i 1@pcap:%1$s/port3_in.pcap,%1$s/o -i 2@pcap:%1$s/link,%1$s/port3_in.pcap",
+		  "-i: " },
+		{ "-i 1@pcap:%1$s/port3_in.pcap,%1$s/o --totals %1$s/link", "--totals: " },
+		{ "-i 3@pcap:%1$s/link,%1$s/o --pcap %1$s", "--pcap: " },
+	};
+	char dir[] = "/tmp/tally-conf.XXXXXX", line[512], in[64], link[64];
+	FILE *file;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(in, sizeof(in), "%s/port3_in.pcap", dir);
+	snprintf(link, sizeof(link), "%s/link", dir);
+	file = fopen(in, "we");
+	assert_non_null(file);
+	fclose(file);
+	assert_int_equal(symlink(in, link), 0);
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		snprintf(line, sizeof(line), cases[i].out, dir);
+		strcat(line, " --ip 10.0.0.254");
+		assert_int_equal(parse(line), -1);
+		if (strncmp(err.text, cases[i].option, strlen(cases[i].option)) != 0 ||
+		    !strstr(err.text, ": would overwrite "))
+			fail_msg("%s: \"%s\"", line, err.text);
+	}
+	snprintf(line, sizeof(line), "-i 1@pcap:%s,%s/o --ip 10.0.0.254 --pcap %s", in, dir, dir);
+	assert_int_equal(parse(line), 0);
+	unlink(link);
+	unlink(in);
+	rmdir(dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -362,6 +403,7 @@ int main(void)
 		cmocka_unit_test(conf_faults__global_then_per_port),
 		cmocka_unit_test(conf_has_framed__cases),
 		cmocka_unit_test(conf_help__names_every_option),
+		cmocka_unit_test(conf_parse__files_that_are_read),
 	};
 
 	return cmocka_run_group_tests_name("conf", tests, NULL, NULL);

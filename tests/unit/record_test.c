@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // record_test.c - what a run leaves: names of links, the command line, logs; a directory that is in use.
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -98,6 +100,7 @@ static void open__writes_what_is_known(void **state)
 	assert_non_null(
 		strstr(file_read("run.txt"), "command tally-fabric run 'it'\\''s a file' ''\n"));
 	assert_non_null(strstr(file_read("run.txt"), "\nseed 1 (default)\n"));
+	assert_non_null(strstr(file_read("run.txt"), "\nswitch s1\n"));
 	assert_string_equal(file_read("topology.yaml"), file_text);
 }
 
@@ -115,6 +118,106 @@ static void open__refuses_what_is_in_use(void **state)
 	said = capture_end(&capture);
 	assert_non_null(strstr(said, "is not empty: name another directory, or remove it"));
 	free(said);
+}
+
+/* Both have found it empty. */
+static void open__refuses_a_second_run(void **state)
+{
+	char a[] = "x";
+	char *const argv[] = { a };
+	struct capture capture;
+	char *said;
+	int fd;
+
+	(void)state;
+	rec.whole = false;
+	assert_int_equal(mkdir(rec_dir, 0777), 0);
+	fd = open(rec_dir, O_RDONLY | O_CLOEXEC); /* as another process has it */
+	assert_true(fd >= 0);
+	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+	capture_begin(&capture, 2);
+	assert_int_equal(open_with(argv, 1), -1);
+	said = capture_end(&capture);
+	assert_non_null(strstr(said, "--pcap /tmp/"));
+	assert_non_null(
+		strstr(said, "/rec: another run writes there: name another directory, or wait"));
+	free(said);
+	close(fd); /* however it ended */
+	assert_int_equal(open_with(argv, 1), 0);
+	fd = open(rec_dir, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), -1);
+	close(fd);
+	capture_begin(&capture, 2);
+	record_close(&rec, 0);
+	free(capture_end(&capture));
+}
+
+static void open__refuses_a_file(void **state)
+{
+	char a[] = "x";
+	char *const argv[] = { a };
+	struct capture capture;
+	char *said;
+
+	(void)state;
+	rec.dir = yaml;
+	capture_begin(&capture, 2);
+	assert_int_equal(open_with(argv, 1), -1);
+	said = capture_end(&capture);
+	assert_non_null(strstr(said, "t.yaml: Not a directory"));
+	free(said);
+}
+
+static void topology_again(const char *text)
+{
+	FILE *file = fopen(yaml, "we");
+
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+	topology_free(t);
+	t = topology_load(yaml, stderr);
+	assert_non_null(t);
+}
+
+static void links__names_that_are_alike(void **state)
+{
+	char a[] = "x";
+	char *const argv[] = { a };
+
+	(void)state;
+	topology_again(
+		"hosts: [a, a-b, h]\n"
+		"switches: {b-c: {ip: 10.0.0.254}, c: {ip: 10.0.0.253}, r: {ip: 10.0.0.252}}\n"
+		"links: [[a, b-c-p1], [a-b, c-p1], [b-c-p9, r-p1], [c-p9, r-p2], [h, c-p2], [h, c-p3]]\n"
+		"jobs: [{name: j, ranks: [a, a-b], workload: {sizes: [1K]}}]\n");
+	assert_int_equal(open_with(argv, 1), 0);
+	for (unsigned int i = 0; i < t->nr_nodes; i++)
+		if (t->node[i].is_switch)
+			record_links(&rec, t, i, 0);
+	assert_string_equal(link_read("a+b-c.in.pcap"), "b-c/port1_in.pcap");
+	assert_string_equal(link_read("a-b+c.out.pcap"), "c/port1_out.pcap");
+	assert_string_equal(link_read("b-c-r.in.pcap"), "r/port1_in.pcap");
+	assert_string_equal(link_read("h-c-p3.in.pcap"), "c/port3_in.pcap");
+}
+
+static void open__refuses_a_switch_called_logs(void **state)
+{
+	char a[] = "x";
+	char *const argv[] = { a };
+	struct capture capture;
+	char *said;
+
+	(void)state;
+	topology_again("hosts: [a]\nswitches: {logs: {ip: 10.0.0.254}}\nlinks: [[a, logs-p1]]\n"
+		       "jobs: [{name: j, ranks: [a], workload: {sizes: [1K]}}]\n");
+	capture_begin(&capture, 2);
+	assert_int_equal(open_with(argv, 1), -1);
+	said = capture_end(&capture);
+	assert_non_null(strstr(said, "--record: a switch is called logs"));
+	free(said);
+	rec.whole = false;
+	assert_int_equal(open_with(argv, 1), 0);
 }
 
 static void links__names(void **state)
@@ -165,7 +268,7 @@ static void file_write(const char *name, const char *text)
 	char path[256];
 	FILE *file;
 
-	snprintf(path, sizeof(path), "%s/%s", rec_dir, name);
+	snprintf(path, sizeof(path), "%s/%s", rec.dir, name);
 	file = fopen(path, "we");
 	assert_non_null(file);
 	fputs(text, file);
@@ -224,6 +327,80 @@ static void close__says_what_is_not_whole(void **state)
 	free(said);
 }
 
+static bool link_is(const char *name)
+{
+	struct stat st;
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", rec_dir, name);
+	return lstat(path, &st) == 0;
+}
+
+/* Links lead somewhere, by a name that says what is there. */
+static void close__mends_links(void **state)
+{
+	char a[] = "x", path[256];
+	char *const argv[] = { a };
+	struct capture capture;
+
+	(void)state;
+	rec.whole = false;
+	assert_int_equal(open_with(argv, 1), 0);
+	record_links(&rec, t, t->switches[0], 0);
+	snprintf(path, sizeof(path), "%s/s1", rec_dir);
+	assert_int_equal(mkdir(path, 0777), 0);
+	file_write("s1/port1_in.pcap", "");
+	file_write("s1/port1_out.pcap.partial", "");
+	capture_begin(&capture, 2);
+	record_close(&rec, 0);
+	free(capture_end(&capture));
+	assert_string_equal(link_read("h1-s1.in.pcap"), "s1/port1_in.pcap");
+	assert_string_equal(link_read("h1-s1.out.pcap.partial"), "s1/port1_out.pcap.partial");
+	assert_false(link_is("h1-s1.out.pcap"));
+	assert_false(link_is("h2-s1-p2.in.pcap") || link_is("h2-s1-p2.in.pcap.partial"));
+}
+
+static void switch_serves(void)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/s1", rec.dir);
+	assert_int_equal(mkdir(path, 0777), 0);
+	file_write("s1/switch.txt", JOURNAL_TITLE "\nport 1 framed\n");
+}
+
+/* As a shell reads it. */
+static void close__prints_a_command(void **state)
+{
+	char a[] = "x", name[128], want[256];
+	char *const argv[] = { a };
+	struct capture capture;
+	char *said;
+
+	(void)state;
+	snprintf(name, sizeof(name), "%s/it's $HOME", dir);
+	snprintf(want, sizeof(want), "\ntally-replay '%s/it'\\''s $HOME'\n", dir);
+	rec.dir = name;
+	assert_int_equal(open_with(argv, 1), 0);
+	switch_serves();
+	capture_begin(&capture, 2);
+	record_close(&rec, 0);
+	said = capture_end(&capture);
+	assert_non_null(strstr(said, want));
+	free(said);
+	assert_int_equal(chdir(dir), 0);
+	rec.dir = "-v";
+	rec.whole = false;
+	assert_int_equal(open_with(argv, 1), 0);
+	switch_serves();
+	capture_begin(&capture, 2);
+	record_close(&rec, 0);
+	said = capture_end(&capture);
+	assert_non_null(strstr(said, "\ntally-replay ./-v\n"));
+	free(said);
+	assert_int_equal(chdir("/"), 0);
+}
+
 /* --pcap alone. */
 static void open__captures_only(void **state)
 {
@@ -247,10 +424,16 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(open__writes_what_is_known),
 		TEST(open__refuses_what_is_in_use),
+		TEST(open__refuses_a_second_run),
+		TEST(open__refuses_a_file),
+		TEST(open__refuses_a_switch_called_logs),
 		TEST(links__names),
+		TEST(links__names_that_are_alike),
 		TEST(log__lines),
 		TEST(close__names_the_command),
 		TEST(close__says_what_is_not_whole),
+		TEST(close__mends_links),
+		TEST(close__prints_a_command),
 		TEST(open__captures_only),
 	};
 

@@ -71,7 +71,7 @@ static void setup__all(void **state)
 		"version 9.9\nsuffix .pcap\njobs 5\nslots 77\nmemory 123456\nchunk 256\n"
 		"chunk-check 128\nstrict-ports 1\nip 10.1.2.3\nmac 02:74:0a:01:02:0f\n"
 		"parent 10.1.2.9:4711 from 4712 port 4\nclock virtual\nincarnation 00c0ffee12345678\n" PORT
-		"port 4 socket 10.1.2.3:4713 device udp:10.1.2.3\nlater unknown\n"
+		"port 4 socket 10.1.2.3:4713 device udp:10.1.2.3\n"
 		"at 17 ask\nat 18 reset 99 a name\nat 19 drain on\nat 20 drain off\n"
 		"at 21 impair 3:corrupt=1%\nat 22 end\n");
 	assert_true(replay_setup_has(dir));
@@ -128,19 +128,48 @@ static void setup__refuses(void **state)
 		{ "", ":0: names no port" },
 		{ "hello\n", ":1: is not what a switch writes" },
 		{ TITLE, ":1: names no port" },
-		{ TITLE "jobs x\n", ":2: expected a number" },
-		{ TITLE "jobs 70000\n", ":2: the number is too large" },
+		{ TITLE "jobs x\n", ":2: expected a number from 1 to 4096, not 'x'" },
+		{ TITLE "jobs 0\n", ":2: expected a number from 1 to 4096, not '0'" },
+		{ TITLE "jobs 70000\n", ":2: expected a number from 1 to 4096, not '70000'" },
+		{ TITLE "jobs 5\njobs 6\n",
+		  ":3: expected each key but port and at once, not 'jobs'" },
+		{ TITLE "slots 32\n", ":2: expected a number from 33 to 4194304, not '32'" },
+		{ TITLE "memory 1\n", ":2: expected a number from 65536 to 1099511627776" },
+		{ TITLE "chunk 127\n", ":2: expected a number from 128 to 8832" },
+		{ TITLE "chunk-check 9000\n", ":2: expected a number from 128 to 8832" },
+		{ TITLE "strict-ports 2\n", ":2: expected a number from 0 to 1, not '2'" },
+		{ TITLE "clock real\n", ":2: expected virtual, not 'real'" },
+		{ TITLE "incarnation 12g\n", ":2: expected a hexadecimal number" },
+		{ TITLE "incarnation 12345678901234567\n", ":2: expected a hexadecimal number" },
+		{ TITLE "mac 02:00:00:00:00:01x\n", ":2: expected a MAC address, not '02:" },
+		{ TITLE "later unknown\n", ":2: expected version, jobs, slots" },
+		{ TITLE "later unknown\n", "port or at, not 'later'" },
+		{ TITLE "parent 1.2.3.4 from 7 port 4 more\n", ":2: expected IP:PORT from PORT" },
+		{ TITLE "parent 1.2.3.4 from 7 port 256\n", ":2: expected IP:PORT from PORT" },
 		{ TITLE "nonsense\n", ":2: expected a key and a value" },
 		{ TITLE "mac 1:2\n", ":2: expected a MAC address" },
 		{ TITLE "ip 1.2.3\n", ":2: expected an IPv4 address" },
 		{ TITLE "parent 1.2.3.4\n", ":2: expected IP:PORT from PORT" },
 		{ TITLE "parent 1.2.3.4 from 7 port 4\n" PORT, "has no port 4, which leads to" },
 		{ TITLE "suffix .txt\n", ":2: expected .pcap or .pcapng" },
-		{ TITLE "port 3 hollow\n", ":2: expected a port" },
-		{ TITLE "port 300 framed mtu 1500 checksums no\n", ":2: there is no port of that" },
-		{ TITLE "port 8 framed mtu 1500 checksums no\n", "port8_in.pcap is missing" },
+		{ TITLE "port 3 hollow\n", ":2: expected NUMBER (0 to 255)" },
+		{ TITLE "port 300 framed mtu 1500 checksums no device e\n",
+		  ":2: expected NUMBER (0 to 255)" },
+		{ TITLE "port 3 framed mtu 70000 checksums no device e\n",
+		  ":2: expected NUMBER (0 to 255) framed mtu BYTES (256 to 65535)" },
+		{ TITLE "port 3 framed mtu 255 checksums no device e\n", ":2: expected NUMBER" },
+		{ TITLE "port 3 framed mtu 1500 checksums maybe device e\n", "not '3 framed" },
+		{ TITLE PORT PORT, ":3: expected each port once, not '3 framed" },
+		{ TITLE "port 8 framed mtu 1500 checksums no device e\n",
+		  "port8_in.pcap is missing" },
 		{ TITLE PORT "at noon ask\n", ":3: expected a time" },
+		{ TITLE PORT "at -5 ask\n", ":3: expected a time" },
+		{ TITLE PORT "at 5\n", ":3: expected a time" },
 		{ TITLE PORT "at 5 dance\n", ":3: expected ask, reset" },
+		{ TITLE PORT "at 5 drain perhaps\n", ", or end, not 'drain perhaps'" },
+		{ TITLE PORT "at 5 reset 7\n", ":3: expected ask, reset" },
+		{ TITLE PORT "at 5 impair 4:loss=1%\n", ":3: expected ask, reset" },
+		{ TITLE PORT "at 5 impair 3:loss=200%\n", ":3: expected ask, reset" },
 	};
 
 	(void)state;
@@ -152,6 +181,24 @@ static void setup__refuses(void **state)
 		if (!strstr(err.text, cases[i].want))
 			fail_msg("\"%s\" lacks \"%s\"", err.text, cases[i].want);
 	}
+}
+
+/* A key and a value that are not what any switch writes. */
+static void setup__long_line(void **state)
+{
+	char text[4096] = TITLE "version ";
+	const size_t len = strlen(text);
+
+	(void)state;
+	memset(text + len, '7', 3000);
+	strcpy(text + len + 3000, "\n" PORT);
+	file_write("switch.txt", text);
+	assert_int_equal(replay_setup_read(&setup, dir, &err), -1);
+	assert_non_null(strstr(err.text, ":2: expected lines of up to 2046 bytes"));
+	text[len + 3000] = '\0'; /* nor one that its writer was killed in */
+	file_write("switch.txt", text);
+	assert_int_equal(replay_setup_read(&setup, dir, &err), -1);
+	assert_non_null(strstr(err.text, ":2: expected lines of up to 2046 bytes"));
 }
 
 static void address__forms(void **state)
@@ -180,6 +227,7 @@ int main(void)
 		TEST(setup__all),
 		TEST(setup__killed),
 		TEST(setup__refuses),
+		TEST(setup__long_line),
 		cmocka_unit_test(address__forms),
 	};
 

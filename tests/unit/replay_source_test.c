@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -110,6 +111,66 @@ static void source__other_link(void **state)
 	assert_non_null(strstr(err.text, "has packets of link type RAW"));
 }
 
+/* What the file has; less than a pipe holds. */
+static void pipe_fill(int fd)
+{
+	char bytes[1024];
+	FILE *file = fopen(path, "re");
+	size_t n;
+
+	assert_non_null(file);
+	n = fread(bytes, 1, sizeof(bytes), file);
+	fclose(file);
+	assert_int_equal(write(fd, bytes, n), n);
+}
+
+static void source__stamps_beyond(void **state)
+{
+	static const struct one far[] = { { 18446744072, 5, 60, 60 } };
+	/* Version 1.0 and an interface of whole seconds, then a packet of 10^11 s. */
+	static const uint32_t blocks[] = {
+		0x0a0d0d0a, 28, 0x1a2b3c4d, 1,	   ~0u,		~0u, 28,     /* the section */
+		1,	    32, 1,	    65535, 9 | 1 << 16, 0,   0,	 32, /* the interface */
+		6,	    36, 0,	    23,	   0x4876e800,	4,   4,	 0x1234,
+		36, /* the packet */
+	};
+	FILE *file;
+
+	(void)state;
+	file_make(DLT_EN10MB, PCAP_TSTAMP_PRECISION_NANO, far, 1);
+	assert_int_equal(replay_source_open(&source, path, &err), 0); /* pcap has 32 bits of it */
+	replay_source_close(&source);
+	file = fopen(path, "we");
+	assert_non_null(file);
+	assert_int_equal(fwrite(blocks, sizeof(blocks), 1, file), 1);
+	fclose(file);
+	assert_int_equal(replay_source_open(&source, path, &err), -1);
+	assert_non_null(
+		strstr(err.text, "a.pcap: packet 1: its stamp, 100000000000 s since 1970, is not"));
+}
+
+/* Nobody writes it, so reading it would not end. */
+static void source__pipe(void **state)
+{
+	int fds[2];
+	char name[32];
+
+	(void)state;
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(replay_source_open(&source, path, &err), -1);
+	assert_non_null(strstr(err.text, "a.pcap: not a regular file"));
+	unlink(path);
+	/* One of a shell. */
+	file_make(DLT_EN10MB, PCAP_TSTAMP_PRECISION_NANO, three, 3);
+	assert_int_equal(pipe(fds), 0);
+	pipe_fill(fds[1]);
+	close(fds[1]);
+	snprintf(name, sizeof(name), "/dev/fd/%d", fds[0]);
+	assert_int_equal(replay_source_open(&source, name, &err), 0);
+	assert_true(source.here && source.next.len == 60);
+	close(fds[0]);
+}
+
 /* Its writer was killed in the middle: what is there is taken, if the name says so. */
 static void source__cut(void **state)
 {
@@ -137,7 +198,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(source__nanoseconds), TEST(source__microseconds), TEST(source__stamps_go_back),
-		TEST(source__other_link),  TEST(source__cut),
+		TEST(source__other_link),  TEST(source__cut),	       TEST(source__stamps_beyond),
+		TEST(source__pipe),
 	};
 
 	return cmocka_run_group_tests_name("replay_source", tests, NULL, NULL);

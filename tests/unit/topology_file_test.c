@@ -71,6 +71,21 @@ static void reader_read_files__defaults_are_merged(void **state)
 	topology_free(t);
 }
 
+/* By whatever name: what is written there would be in its place. */
+static void topology_reads__cases(void **state)
+{
+	struct topology *t = topology_rig_good(DATA "good/include.yaml");
+
+	(void)state;
+	assert_string_equal(topology_reads(t, "./" DATA "bad/../good/include.yaml"),
+			    DATA "good/include.yaml");
+	assert_string_equal(topology_reads(t, DATA "parts/rack.yaml"),
+			    DATA "good/../parts/rack.yaml");
+	assert_null(topology_reads(t, DATA "good/tree.yaml"));
+	assert_null(topology_reads(t, DATA "good/no-such-file.yaml"));
+	topology_free(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -78,6 +93,7 @@ int main(void)
 		cmocka_unit_test(reader_read_files__lists_are_appended),
 		cmocka_unit_test(reader_read_files__places_name_their_file),
 		cmocka_unit_test(reader_read_files__defaults_are_merged),
+		cmocka_unit_test(topology_reads__cases),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
